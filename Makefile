@@ -1,0 +1,56 @@
+# Two commands matter: `make run` and `make test`. Everything they need they install themselves.
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8501
+ADDRESS ?= 127.0.0.1
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || echo /usr/bin/chromium)
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+CODE := app.py cli.py core loaders metrics analysis store charts report api ui pages recorder benchmarks sample_dumps tests
+
+.PHONY: run test check fix bench samples docs browser clean
+
+run: $(VENV)/run  ## create the environment, install, start the app on the sample dumps
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
+
+test: $(VENV)/test browser check  ## install everything needed to test, then check
+
+check:  ## format check, lint, types and the whole suite
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not browser"
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser
+
+fix:  ## format and repair what can be repaired
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+bench: $(VENV)/test  ## measure speed, as ratios against a reference in the same run
+	$(BIN)/python -m benchmarks
+
+samples: $(VENV)/test  ## record the sample dumps anew (deterministic)
+	$(BIN)/python -m sample_dumps.make
+
+docs: $(VENV)/test  ## write the generated documents anew
+	$(BIN)/python -m metrics.document
+
+browser:
+	@[ -x "$(CHROMIUM)" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium; }
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run: requirements.txt $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/test: requirements.txt requirements-dev.txt recorder/pyproject.toml $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+clean:  ## remove the environment and the workspace
+	rm -rf $(VENV) workspace

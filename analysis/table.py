@@ -1,0 +1,54 @@
+"""A comparison as one table: a row per pair, a column per fact and per metric."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from analysis.compare import shape_text
+from core.comparison import Comparison, Judgement, Pair
+from metrics import METRICS
+
+
+def pair_table(comparison: Comparison, judgement: Judgement) -> pd.DataFrame:
+    """One row per pair in execution order; metrics of a pair with a problem are NaN."""
+    facts = pd.DataFrame([_facts(p) for p in comparison.pairs])
+    judged = pd.DataFrame(
+        {
+            "verdict": judgement.verdicts,
+            "times_floor": judgement.times_floor,
+            "added": judgement.added,
+            "inherited": judgement.inherited,
+            "floor": judgement.floors,
+        }
+    )
+    values = {
+        name: [float("nan") if p.stats is None else metric(p.stats) for p in comparison.pairs]
+        for name, metric in METRICS.items()
+    }
+    table = pd.concat([facts, judged, pd.DataFrame(values, dtype="float64")], axis=1)
+    table.insert(0, "pair", range(len(table)))
+    return table
+
+
+def _facts(pair: Pair) -> dict[str, object]:
+    a, b = pair.reference, pair.candidate
+    return {
+        "tensor": a.id,
+        "operator": a.operator,
+        "module": a.module,
+        "module_class": a.module_class,
+        "op": a.op,
+        "slot": a.slot_label,
+        "pass": a.pass_,
+        "step": a.step,
+        "rank": a.rank,
+        "call": a.call,
+        "order": a.order,
+        "dtype_reference": a.dtype,
+        "dtype_candidate": b.dtype,
+        "shape": shape_text(a.shape),
+        "elements": a.size,
+        "match": pair.match.method,
+        "match_note": pair.match.note,
+        "problem": pair.problem or "",
+    }

@@ -1,0 +1,177 @@
+"""Single elements of a pair: the worst ones, and one that a link names, with all their bits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.elementwise import difference, float_values, numpy_dtype, ulps_apart
+from core.errors import SelectionError
+from core.runs import Run
+from core.tensors import TensorInfo
+
+Array = NDArray[Any]
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A value as stored in its logical format: hexadecimal, and binary digits by field.
+
+    `fields` is (sign, exponent, mantissa) of a float, one field for integers and booleans. `exact`
+    is False when the dump holds more precision than its logical format can.
+    """
+
+    hexadecimal: str
+    fields: tuple[str, ...]
+    dtype: str
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element as both sides hold it. `error` and `ulps` are NaN when a side is not finite,
+    unless both hold the same value."""
+
+    index: tuple[int, ...]
+    reference: float | int | bool | complex
+    candidate: float | int | bool | complex
+    error: float
+    ulps: float
+    bits: tuple[Bits | None, Bits | None]
+
+
+def worst_elements(
+    reference: Run,
+    candidate: Run,
+    *,
+    reference_id: str,
+    candidate_id: str,
+    dtype: str,
+    count: int = 20,
+) -> tuple[Element, ...]:
+    """The elements with the largest |error|, worst first, equal ones by position.
+
+    Values that are non-finite on one side only, or differ there, come before all others. Elements
+    without error are left out. Memory is bounded by one chunk of each side.
+    """
+    sizes = np.zeros(0)
+    places = np.zeros(0, np.int64)
+    start = 0
+    chunks = zip(
+        reference.chunks(reference_id, CHUNK), candidate.chunks(candidate_id, CHUNK), strict=True
+    )
+    for a, b in chunks:
+        size = severity(a, b)
+        top = _largest(size, count)
+        sizes = np.concatenate([sizes, size[top]])
+        places = np.concatenate([places, top + start])
+        keep = np.lexsort((places, -sizes))[:count]
+        sizes, places = sizes[keep], places[keep]
+        start += a.size
+    sides = reference[reference_id], candidate[candidate_id]
+    return tuple(
+        _element(reference, candidate, sides, _unravel(int(place), sides[0].shape), dtype)
+        for place in places
+    )
+
+
+def element(
+    reference: Run,
+    candidate: Run,
+    *,
+    reference_id: str,
+    candidate_id: str,
+    dtype: str,
+    index: tuple[int, ...],
+) -> Element:
+    """The element at an index."""
+    sides = reference[reference_id], candidate[candidate_id]
+    shape = sides[0].shape
+    fits = len(index) == len(shape) and all(0 <= i < n for i, n in zip(index, shape, strict=True))
+    if not fits or sides[1].shape != shape:
+        raise SelectionError(
+            f"{list(index)} is not an element of {sides[0].name}, whose shape is {list(shape)}.",
+            "Pick an element in the slice.",
+        )
+    return _element(reference, candidate, sides, index, dtype)
+
+
+def severity(reference: Array, candidate: Array) -> NDArray[np.float64]:
+    """What worst means, element by element: |error|, inf for a non-finite value not shared, else 0."""
+    with np.errstate(all="ignore"):
+        a, b = float_values(reference), float_values(candidate)
+        finite = np.isfinite(a) & np.isfinite(b)
+        shared = (reference == candidate) | (np.isnan(a) & np.isnan(b))
+        size = np.abs(difference(reference, candidate))
+        return np.where(finite, size, np.where(shared, 0.0, np.inf))
+
+
+def _largest(size: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Positions of the `count` largest, of equal ones the earliest; zeros never."""
+    if size.size <= count:
+        return np.flatnonzero(size > 0)
+    bar = np.partition(size, size.size - count)[size.size - count]
+    if not bar > 0:
+        return np.flatnonzero(size > 0)
+    above = np.flatnonzero(size > bar)
+    level = np.flatnonzero(size == bar)[: count - above.size]
+    return np.concatenate([above, level])
+
+
+def _unravel(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(place, shape)) if shape else ()
+
+
+def _element(
+    reference: Run,
+    candidate: Run,
+    sides: tuple[TensorInfo, TensorInfo],
+    index: tuple[int, ...],
+    dtype: str,
+) -> Element:
+    a = np.asarray(reference.read(sides[0].id, index))
+    b = np.asarray(candidate.read(sides[1].id, index))
+    size = float(severity(a, b))
+    finite = bool(np.isfinite(float_values(a)) & np.isfinite(float_values(b)))
+    meant = finite or not size
+    return Element(
+        index=index,
+        reference=_number(a),
+        candidate=_number(b),
+        error=float(difference(a, b)) if finite else 0.0 if meant else math.nan,
+        ulps=float(ulps_apart(a, b, dtype)) if finite else 0.0 if meant else math.nan,
+        bits=(bits_of(a, sides[0].dtype), bits_of(b, sides[1].dtype)),
+    )
+
+
+def _number(value: Array) -> float | int | bool | complex:
+    if value.dtype.kind in "biuc":
+        number: int | bool | complex = value.item()
+        return number
+    return float(value.astype(np.float64))
+
+
+def bits_of(value: Array, dtype: str) -> Bits | None:
+    """Bits of a 0-d array in its logical format; None for complex and unknown formats."""
+    kind = numpy_dtype(dtype)
+    if kind is None or kind.kind == "c" or value.dtype.kind == "c":
+        return None
+    with np.errstate(all="ignore"):
+        held = value.astype(kind)
+        exact = bool(held.astype(value.dtype) == value) or bool(value != value)  # NaN is itself
+    width = 8 * kind.itemsize
+    word = int(held.reshape(1).view(f"u{kind.itemsize}")[0])
+    binary = f"{word:0{width}b}"
+    fields = _float_fields(binary, kind) if kind.kind not in "biu" else (binary,)
+    return Bits(f"{word:0{width // 4}x}", fields, dtype, exact)
+
+
+def _float_fields(binary: str, kind: np.dtype[Any]) -> tuple[str, ...]:
+    mantissa = int(ml_dtypes.finfo(kind).nmant)
+    return binary[0], binary[1 : len(binary) - mantissa], binary[len(binary) - mantissa :]

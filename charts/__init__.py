@@ -1,0 +1,1 @@
+"""Values already reduced to screen size -> Plotly figures; no Streamlit, no page, no session."""

@@ -1,0 +1,87 @@
+"""The rows along execution order: which ones the path shows, and which block each belongs to."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+Direction = Literal["forward", "backward"]
+
+_PASSES = {
+    "forward": ("forward", "parameter", "unknown"),
+    "backward": ("backward", "gradient", "update"),
+}
+_MADE = re.compile(r"^(forward_output|backward_output|backward_params|update_params|value)\b")
+_FIRST_OUTPUT = re.compile(r"^(forward_output|backward_output)(\.0)?$")
+_BLOCK = re.compile(r"^(.*?[^.\d][^.]*)\.(\d+)(?=\.|$)")
+_FINDINGS = ("fault", "watch")
+
+
+def on_path(table: pd.DataFrame, direction: Direction) -> pd.DataFrame:
+    """The rows the path shows: what operators made in this direction, and every finding in it.
+
+    Adds `x`, the position in execution order, and `block`, the number of the repeated block the
+    operator belongs to (-1 outside of any).
+    """
+    inside = table["pass"].isin(_PASSES[direction])
+    made = table["slot"].str.match(_MADE) | table["verdict"].isin(_FINDINGS)
+    rows = table[inside & made].copy()
+    rows["x"] = np.arange(len(rows))
+    rows["block"] = blocks(rows["operator"])
+    return rows
+
+
+def directions(table: pd.DataFrame) -> list[Direction]:
+    """The directions the table has anything of; forward when it has nothing at all."""
+    every: list[Direction] = ["forward", "backward"]
+    return [d for d in every if table["pass"].isin(_PASSES[d]).any()] or ["forward"]
+
+
+def blocks(operators: pd.Series) -> pd.Series:
+    """Number of the top-level repeated block an operator is in, -1 for none.
+
+    The repeated blocks are the dotted prefix with the most numbers under it: `model.layers`.
+    """
+    parts = operators.str.extract(_BLOCK)
+    spread = parts.groupby(0)[1].nunique()
+    if spread.empty or spread.max() < 2:
+        return pd.Series(-1, index=operators.index)
+    prefix = spread.index[int(np.argmax(spread.to_numpy()))]
+    return parts[1].where(parts[0] == prefix).astype("Float64").fillna(-1).astype("int64")
+
+
+def stream(rows: pd.DataFrame) -> pd.DataFrame:
+    """The first output of each repeated block itself: the curve the model's state follows."""
+    inside = rows[rows["block"] >= 0]
+    ends = inside["operator"].str.endswith(tuple(f".{n}" for n in inside["block"].unique()))
+    first_output = inside["slot"].str.match(_FIRST_OUTPUT)
+    return inside[ends & first_output & (inside["op"] == "")]
+
+
+def marks(rows: pd.DataFrame) -> tuple[list[int], list[str], str]:
+    """Ticks along execution order and their title: steps if several, else blocks, else none."""
+    steps = rows["step"].dropna()
+    if steps.nunique() > 1:
+        starts = rows.loc[steps.index].groupby("step")["x"].min()
+        return _spread(starts, "step, in execution order")
+    inside = rows[rows["block"] >= 0]
+    if len(inside):
+        return _spread(inside.groupby("block")["x"].min(), "layer, in execution order")
+    return [], [], "execution order"
+
+
+def _spread(starts: pd.Series, title: str, most: int = 9) -> tuple[list[int], list[str], str]:
+    every = -(-len(starts) // most)
+    kept = starts.iloc[::every]
+    return list(kept), [str(int(number)) for number in kept.index], title
+
+
+def thinned(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most `most` rows: the largest `y` of every stretch of x."""
+    if len(rows) <= most:
+        return rows
+    stretch = np.arange(len(rows)) * most // len(rows)
+    return rows.loc[rows["y"].groupby(stretch).idxmax()]

@@ -1,0 +1,200 @@
+"""Error along execution order: where the two runs part, and who adds error on the way.
+
+Reads the pair table (one row per pair, see `analysis.table`); draws at most `MOST_POINTS` points,
+reduced by maximum, never by sampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.verdict import LIMIT
+from charts import axes
+from charts.execution import marks, stream, thinned
+from charts.names import common_prefix, for_html, shorten
+from charts.numbers import error, times_floor
+from charts.template import PATH_HEIGHT, figure, message
+from charts.tokens import MARKS, Theme, faded
+
+MOST_POINTS = 2000
+LABELLED = 5  # findings are labelled when there are at most so many
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What the y axis shows: a column of the table, its name, and whether it is in times floor."""
+
+    column: str
+    label: str
+    in_floors: bool
+
+
+def error_path(
+    rows: pd.DataFrame, quantity: Quantity, *, first: int | None, theme: Theme
+) -> go.Figure:
+    """Points for every output, a line through the repeated blocks' outputs, findings on top.
+
+    `rows` comes from `execution.on_path`; `first` is the pair of the first divergence. The first
+    column of every point's customdata is its tensor.
+    """
+    drawn = rows[rows[quantity.column].notna()].copy()
+    if drawn.empty:
+        return message(theme, _why_empty(rows, quantity), height=PATH_HEIGHT)
+    scale = axes.scale_for(drawn[quantity.column], in_floors=quantity.in_floors)
+    drawn["y"] = scale.clipped(drawn[quantity.column])
+    chart = figure(theme, height=PATH_HEIGHT)
+    _band(chart, scale, quantity, theme)
+    _points(chart, drawn, quantity, theme)
+    _line(chart, drawn, quantity, theme)
+    _findings(chart, drawn, quantity, theme)
+    _divergence(chart, drawn, first, theme)
+    _axes(chart, rows, scale)
+    return chart
+
+
+def undrawn(rows: pd.DataFrame, quantity: Quantity) -> str:
+    """What the chart leaves out or clips, in words; empty when nothing."""
+    values = rows[quantity.column]
+    missing, compared = int(values.isna().sum()), rows["problem"] == ""
+    uncompared = int((values.isna() & ~compared).sum())
+    parts = [
+        f"{uncompared} uncompared not drawn" if uncompared else "",
+        f"{missing - uncompared} without a value not drawn" if missing > uncompared else "",
+    ]
+    if quantity.in_floors:
+        equal, beyond = int((values == 0).sum()), int(np.isinf(values).sum())
+        parts.append(f"{equal} without error at the lower edge" if equal else "")
+        parts.append(f"{beyond} non-finite on one side at the upper edge" if beyond else "")
+    return "; ".join(part for part in parts if part)
+
+
+def has_line(rows: pd.DataFrame) -> bool:
+    """Whether the repeated blocks themselves were recorded, so that there is a line to draw."""
+    return len(stream(rows)) > 1
+
+
+def _why_empty(rows: pd.DataFrame, quantity: Quantity) -> str:
+    if rows.empty:
+        return "No tensor of this direction was recorded."
+    return f"None of the {len(rows)} outputs has a value for {quantity.label.lower()}."
+
+
+def _hover(rows: pd.DataFrame, quantity: Quantity) -> np.ndarray:
+    """Columns: tensor, its name made safe, then one line of the quantity and its companions."""
+    total = [f"total {times_floor(v)} floor" for v in rows["times_floor"]]
+    added = [f"added here {times_floor(v)} floor" for v in rows["added"]]
+    raw = "relative_l2" if quantity.in_floors else quantity.column
+    label = "relative L2" if quantity.in_floors else quantity.label
+    third = [f"{label} {error(v)}" for v in rows[raw]]
+    lines = ["<br>".join(line) for line in zip(total, added, third, strict=True)]
+    names = [
+        f"{for_html(operator)} · {for_html(slot)}"
+        for operator, slot in zip(rows["operator"], rows["slot"], strict=True)
+    ]
+    return np.stack([rows["tensor"].astype(str), names, lines], axis=1)
+
+
+_TEMPLATE = "<b>%{customdata[1]}</b><br>%{customdata[2]}<br>click to open<extra></extra>"
+
+
+def _scatter(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, **look: object) -> None:
+    chart.add_scatter(
+        x=rows["x"],
+        y=rows["y"],
+        customdata=_hover(rows, quantity),
+        hovertemplate=_TEMPLATE,
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        **look,
+    )
+
+
+def _points(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: Theme) -> None:
+    quiet = rows[~rows["verdict"].isin(("fault", "watch"))]
+    marker = {"size": 4.5, "color": faded(theme.reference, 0.6)}
+    quiet = thinned(quiet, MOST_POINTS)
+    _scatter(chart, quiet, quantity, mode="markers", marker=marker, name="outputs")
+
+
+def _line(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: Theme) -> None:
+    outputs = stream(rows)
+    if len(outputs) > 1:
+        line = {"color": theme.text, "width": 2}
+        outputs = thinned(outputs, MOST_POINTS)
+        _scatter(chart, outputs, quantity, mode="lines", line=line, name="blocks")
+
+
+def _findings(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: Theme) -> None:
+    found = rows[rows["verdict"].isin(("fault", "watch"))]
+    for verdict, size, colour in (("watch", 13, theme.watch_mark), ("fault", 15, theme.fault)):
+        marker = {
+            "size": size,
+            "symbol": MARKS[verdict].symbol,  # type: ignore[index]
+            "color": colour,
+            "line": {"width": 2, "color": theme.bg},
+        }
+        some = found[found["verdict"] == verdict]
+        if len(some):
+            _scatter(chart, some, quantity, mode="markers", marker=marker, name=verdict)
+    if len(found) <= LABELLED:
+        _labels(chart, found, len(rows), theme, quantity)
+
+
+def _labels(
+    chart: go.Figure, found: pd.DataFrame, across: int, theme: Theme, quantity: Quantity
+) -> None:
+    prefix = common_prefix(list(found["operator"])) if len(found) > 1 else ""
+    for row in found.to_dict("records"):
+        fault = row["verdict"] == "fault"
+        left = row["x"] > 0.6 * across
+        name = for_html(shorten(row["operator"].removeprefix(prefix)))
+        value = (times_floor if quantity.in_floors else error)(row[quantity.column])
+        chart.add_annotation(
+            x=row["x"],
+            y=np.log10(row["y"]) if chart.layout.yaxis.type == "log" else row["y"],
+            text=f"<b>{name}, {value}</b>" if fault else name,
+            showarrow=False,
+            xanchor="right" if left else "left",
+            xshift=-14 if left else 14,
+            font={"size": 13 if fault else 12, "color": theme.fault if fault else theme.watch},
+        )
+
+
+def _band(chart: go.Figure, scale: axes.Scale, quantity: Quantity, theme: Theme) -> None:
+    chart.update_yaxes(type=scale.kind)
+    if not quantity.in_floors:
+        return
+    chart.add_shape(
+        type="rect", xref="paper", x0=0, x1=1, y0=scale.low, y1=LIMIT,
+        fillcolor=theme.surface_2, line={"width": 0}, layer="below",
+    )  # fmt: skip
+    chart.add_annotation(
+        xref="paper", x=0.995, y=np.log10(scale.low), xanchor="right", yanchor="bottom",
+        text=f"explained by rounding, up to {LIMIT:g}×", showarrow=False,
+        font={"size": 12, "color": theme.muted},
+    )  # fmt: skip
+
+
+def _divergence(chart: go.Figure, rows: pd.DataFrame, first: int | None, theme: Theme) -> None:
+    at = rows.loc[rows["pair"] == first, ["x", "verdict"]]
+    if at.empty:
+        return
+    x, verdict = at.iloc[0]
+    colour = theme.fault if verdict == "fault" else theme.watch_mark
+    chart.add_shape(
+        type="line", x0=x, x1=x, yref="paper", y0=0, y1=1, layer="below",
+        line={"color": colour, "width": 1, "dash": "dot"},
+    )  # fmt: skip
+
+
+def _axes(chart: go.Figure, rows: pd.DataFrame, scale: axes.Scale) -> None:
+    chart.update_yaxes(range=scale.range, tickvals=scale.ticks, ticktext=scale.labels)
+    at, text, title = marks(rows)
+    margin = max(1.0, 0.01 * len(rows))
+    chart.update_xaxes(
+        range=[-margin, len(rows) - 1 + margin], tickvals=at, ticktext=text, title_text=title
+    )

@@ -1,0 +1,1 @@
+"""The nouns of the product and its errors: no I/O, no page, no library but NumPy."""

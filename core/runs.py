@@ -1,0 +1,85 @@
+"""A dump, opened: descriptions now, values in bounded pieces on demand."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import NotHereError
+from core.tensors import TensorInfo
+
+Array = NDArray[Any]
+Selection = tuple[int | slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing of a dump that was refused or could not be read; the rest still loads.
+
+    `code` is a stable slug (`external-link`, `truncated`, …), `where` names file and item, escaped.
+    """
+
+    code: str
+    where: str
+    message: str
+
+
+class Values(Protocol):
+    """Reads the values of a run's tensors. Every array is little-endian and of its decoded type.
+
+    The decoded type is the storage type, except that raw bits of bf16 and fp8 come back as
+    `ml_dtypes` arrays. No call reads more than it returns plus one storage chunk.
+    """
+
+    def chunks(self, tensor: TensorInfo, elements: int) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` (the last one shorter), in order."""
+
+    def read(self, tensor: TensorInfo, selection: Selection) -> Array:
+        """The selected part: integers drop an axis, slices keep it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one execution left behind.
+
+    `fingerprint` is a key that changes when the dump may have changed (names, sizes, times); it is
+    not a hash of the content. `provenance` maps flat dotted keys to text (`framework`, `device`,
+    `dtype_policy`, `math.allow_tf32`, `format`). `tensors` is in execution order.
+    """
+
+    label: str
+    fingerprint: str
+    tensors: Mapping[str, TensorInfo]
+    values: Values
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def __getitem__(self, tensor_id: str) -> TensorInfo:
+        try:
+            return self.tensors[tensor_id]
+        except KeyError:
+            near = difflib.get_close_matches(tensor_id, self.tensors, n=3)
+            hint = f"Nearest names: {', '.join(near)}." if near else ""
+            raise NotHereError(f"{self.label} holds no tensor {tensor_id!r}.", hint) from None
+
+    def chunks(self, tensor_id: str, elements: int = 1 << 20) -> Iterator[Array]:
+        """Values of a tensor as flat row-major stretches of `elements`, the last one shorter."""
+        return self.values.chunks(self[tensor_id], elements)
+
+    def read(self, tensor_id: str, selection: Selection = ()) -> Array:
+        """Values of a tensor at a selection (empty: all of it)."""
+        tensor = self[tensor_id]
+        full = selection + tuple(slice(None) for _ in tensor.shape[len(selection) :])
+        return self.values.read(tensor, full)
+
+
+def nbytes(tensor: TensorInfo) -> int:
+    """Bytes of a tensor as stored, uncompressed."""
+    sizes = {"bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+    itemsize = sizes.get(tensor.storage_dtype) or np.dtype(tensor.storage_dtype).itemsize
+    return tensor.size * itemsize

@@ -1,0 +1,61 @@
+"""What a loader makes of one file: tensors with the sources of their values, and what it refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from core.errors import LoadError
+from core.runs import Array, Problem, Selection
+from core.tensors import TensorInfo
+from loaders.limits import Limits
+
+
+class Refusal(LoadError):
+    """An item that cannot or must not be read, on its way to becoming a problem of the run."""
+
+    def __init__(self, code: str, where: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"{where}: {reason}", hint)
+        self.code, self.where, self.reason = code, where, reason
+
+    def __reduce__(self) -> tuple[type, tuple[str, ...]]:  # type: ignore[override]
+        return type(self), (self.code, self.where, self.reason, self.hint)
+
+    @property
+    def problem(self) -> Problem:
+        """The refusal as a value."""
+        return Problem(self.code, self.where, f"{self.reason} {self.hint}".strip())
+
+
+class Source(Protocol):
+    """The values of one tensor. Small, picklable, holds no open file."""
+
+    def chunks(self, elements: int) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` (the last one shorter), in order."""
+
+    def read(self, selection: Selection) -> Array:
+        """The selected part, an array of its own: integers drop an axis, slices keep it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFile:
+    """One file of a dump on its way to a loader; `name` is its escaped path within the dump."""
+
+    path: Path
+    name: str
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The contribution of one file, tensors in its execution order.
+
+    A loader leaves `TensorInfo.id` equal to the name and numbers `order` as it likes: both are set
+    when the files of a dump are put together.
+    """
+
+    items: tuple[tuple[TensorInfo, Source], ...]
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()

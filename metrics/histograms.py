@@ -1,0 +1,185 @@
+"""Coding of the histograms in `PairStats`: which bin a value falls into, and what a bin stands for.
+
+Value bins follow the float itself: sign, exponent and the top four bits of the significand, so 16 bins
+to the octave, each at most 1/16 of its values wide. No pre-pass for a range is needed and any two
+histograms share their edges, so quantiles, Kolmogorov-Smirnov, Jensen-Shannon, PSI and Wasserstein
+all come from counts that merge exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.stats import FloatArray, Histogram, IntArray, SideStats
+
+BINS_PER_OCTAVE = 16
+
+_LOWEST_EXPONENT = -1074  # floor log2 of the smallest float64 subnormal
+_BIAS = 1023
+_SIGN = 0x8000  # sign bit in the top 16 bits of a float64
+_FIRST_NORMAL_BIN = (1 - _BIAS - _LOWEST_EXPONENT) * BINS_PER_OCTAVE + 1
+_JOINT_WIDTH = 4096  # codes per row of the joint histogram: more than the exponents of float64
+_DENSE = 1 << 20
+
+
+def tally(keys: IntArray) -> Histogram:
+    """Counts of each distinct key."""
+    if not keys.size:
+        return Histogram.empty()
+    low = int(keys.min())
+    if int(keys.max()) - low >= _DENSE:
+        bins, counts = np.unique(keys, return_counts=True)
+        return Histogram(bins.astype(np.int64), counts.astype(np.int64))
+    return counted(np.bincount(keys - low), low)
+
+
+def counted(table: NDArray[np.int64], first: int = 0) -> Histogram:
+    """The histogram of a dense table whose entry i counts bin first + i."""
+    where = np.flatnonzero(table > 0)
+    return Histogram(where + first, table[where].astype(np.int64))
+
+
+def value_bins(values: FloatArray) -> IntArray:
+    """Bin of each finite float64: 0 for ±0, rising with the value, odd in its sign."""
+    significand, exponent = np.frexp(np.abs(values))
+    octave = exponent.astype(np.int64) - 1 - _LOWEST_EXPONENT
+    step = np.floor(significand * (2 * BINS_PER_OCTAVE)).astype(np.int64) - BINS_PER_OCTAVE
+    bins = octave * BINS_PER_OCTAVE + step + 1
+    return np.where(values == 0, 0, np.where(values < 0, -bins, bins))
+
+
+def value_histogram(values: FloatArray) -> Histogram:
+    """Histogram of finite float64 over `value_bins`, by counting the top 16 bits of each."""
+    top = (values.view(np.int64) >> 48) & 0xFFFF
+    table = np.bincount(top, minlength=2 * _SIGN)
+    positive, negative = table[:_SIGN], table[_SIGN:]
+    tiny = positive[:BINS_PER_OCTAVE].sum() + negative[:BINS_PER_OCTAVE].sum()
+    zeros = np.count_nonzero(values == 0) if tiny else 0
+    if tiny > zeros:  # float64 subnormals: their bits do not hold the octave
+        return tally(value_bins(values))
+    offset = _FIRST_NORMAL_BIN - BINS_PER_OCTAVE
+    up, down = (counted(half[BINS_PER_OCTAVE:], _FIRST_NORMAL_BIN) for half in (positive, negative))
+    assert offset >= 0
+    bins = np.concatenate([-down.bins[::-1], [0] if zeros else [], up.bins]).astype(np.int64)
+    counts = np.concatenate([down.counts[::-1], [zeros] if zeros else [], up.counts])
+    return Histogram(bins, counts.astype(np.int64))
+
+
+def value_edges(bins: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper edge of value bins; the edge nearer zero belongs to the bin. Bin 0 is 0, 0."""
+    near, far = _magnitude(np.abs(bins)), _magnitude(np.abs(bins) + 1)
+    zero, negative = bins == 0, bins < 0
+    low = np.where(zero, 0.0, np.where(negative, -far, near))
+    high = np.where(zero, 0.0, np.where(negative, -near, far))
+    return low, high
+
+
+def value_centres(bins: IntArray) -> FloatArray:
+    """Midpoints of value bins: within 1/32 of every value in the bin."""
+    low, high = value_edges(bins)
+    return low / 2 + high / 2
+
+
+def coarse_value_bins(bins: IntArray, *, per_octave: int) -> IntArray:
+    """Value bins regrouped to `per_octave` (1, 2, 4, 8 or 16) bins an octave; 0 stays 0."""
+    group = BINS_PER_OCTAVE // per_octave
+    return np.sign(bins) * ((np.abs(bins) - 1) // group + 1)
+
+
+def _magnitude(bins: IntArray) -> FloatArray:
+    """Lower edge of positive value bins; the edge past the last one is the largest float64."""
+    octave, step = np.divmod(np.maximum(bins - 1, 0), BINS_PER_OCTAVE)
+    significand = 1.0 + step / BINS_PER_OCTAVE
+    exponent = np.minimum(octave + _LOWEST_EXPONENT, _BIAS)
+    edge = np.ldexp(significand, exponent)
+    return np.where(octave + _LOWEST_EXPONENT > _BIAS, np.finfo(np.float64).max, edge)
+
+
+def quantile(side: SideStats, share: float) -> float:
+    """Value below which `share` of a side's finite elements lie, to 1/16; NaN when there are none.
+
+    Linear within the bin that holds the rank, never outside the side's own minimum and maximum.
+    """
+    histogram = side.values
+    if not histogram.total:
+        return float("nan")
+    upto = np.cumsum(histogram.counts)
+    rank = share * histogram.total
+    at = min(int(np.searchsorted(upto, rank)), upto.size - 1)
+    low, high = (float(edge[0]) for edge in value_edges(histogram.bins[at : at + 1]))
+    count = int(histogram.counts[at])
+    inside = (rank - (int(upto[at]) - count)) / count
+    return min(max(low + (high - low) * inside, side.minimum), side.maximum)
+
+
+def aligned(a: Histogram, b: Histogram) -> tuple[IntArray, IntArray, IntArray]:
+    """Bins that either histogram holds, ascending, and both counts over them."""
+    bins = np.union1d(a.bins, b.bins)
+    counts = np.zeros((2, bins.size), np.int64)
+    for row, part in zip(counts, (a, b), strict=True):
+        row[np.searchsorted(bins, part.bins)] = part.counts
+    return bins, counts[0], counts[1]
+
+
+def exponent_codes(values: FloatArray) -> IntArray:
+    """floor log2 |value| - (-1075): 1 … 2098 for finite float64, 0 for zero."""
+    biased = (values.view(np.int64) >> 52) & 0x7FF
+    if biased.size and biased.min() > 0:
+        return biased + (1 - _BIAS - _LOWEST_EXPONENT)
+    exponent = np.frexp(values)[1].astype(np.int64)
+    return np.where(values == 0, 0, exponent - _LOWEST_EXPONENT)
+
+
+def joint_bins(reference: FloatArray, error: FloatArray) -> IntArray:
+    """Bin of each element by floor log2 of |reference| and of |error|, with bins for zero."""
+    return exponent_codes(reference) * _JOINT_WIDTH + exponent_codes(error)
+
+
+def joint_exponents(bins: IntArray) -> tuple[FloatArray, FloatArray]:
+    """floor log2 |reference| and floor log2 |error| of joint bins; -inf stands for zero."""
+    parts = np.divmod(bins, _JOINT_WIDTH)
+    row, column = (
+        np.where(code == 0, -np.inf, code - 1.0 + _LOWEST_EXPONENT) for code in parts
+    )
+    return row, column
+
+
+def joint_histogram(reference: FloatArray, error: FloatArray) -> Histogram:
+    """Histogram over `joint_bins`."""
+    if not reference.size:
+        return Histogram.empty()
+    rows, columns = exponent_codes(reference), exponent_codes(error)
+    row, column = int(rows.min()), int(columns.min())
+    width = int(columns.max()) - column + 1
+    packed = tally((rows - row) * width + (columns - column))
+    high, low = np.divmod(packed.bins, width)
+    return Histogram((high + row) * _JOINT_WIDTH + low + column, packed.counts)
+
+
+def significand_bits(values: FloatArray) -> IntArray:
+    """Significand bits each finite value needs, hidden bit included: 1 for 2^k, 0 for zero.
+
+    A float32 tensor whose values need at most 8 bits holds bfloat16 values.
+    """
+    bits = values.view(np.int64) & ((1 << 52) - 1) | (1 << 52)
+    small = (values.view(np.int64) >> 52) & 0x7FF
+    if small.size and small.min() == 0:
+        significand = np.ldexp(np.frexp(np.abs(values))[0], 53).astype(np.int64)
+        bits = np.where(values == 0, 1 << 53, significand)
+    lowest = bits & -bits
+    return 53 + _BIAS - (lowest.astype(np.float64).view(np.int64) >> 52)
+
+
+def ulp_bins(distance: NDArray[np.uint64]) -> IntArray:
+    """Log2 bins of ulp errors: 0, 1, 2, 3-4, 5-8, … are bins 0, 1, 2, 3, 4, … up to 65."""
+    below = (distance - np.uint64(1)).astype(np.uint64)
+    spread = below & ~(below >> np.uint64(1))  # keeps the top bit, drops a run of ones after it,
+    rounded = spread.astype(np.float64)  # so this rounding never reaches the next power of two
+    length = np.where(below == 0, 0, (rounded.view(np.int64) >> 52) - _BIAS + 1)
+    return np.where(distance == 0, 0, length + 1)
+
+
+def ulp_upper_edges(bins: IntArray) -> FloatArray:
+    """Largest ulp error a bin holds: 0, 1, 2, 4, 8, …"""
+    return np.where(bins == 0, 0.0, np.ldexp(1.0, np.maximum(bins - 1, 0)))

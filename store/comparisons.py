@@ -1,0 +1,129 @@
+"""Comparisons on disk: a folder each, complete or not there.
+
+`meta.json` holds what is small, three Parquet files the pairs and what has no partner. A folder is
+written beside its place, flushed and renamed, so a reader sees all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.comparison import Comparison, Pair, RunSummary, Settings
+from core.errors import NotHereError
+from core.tensors import TensorInfo
+from store import tables
+from store.jsonable import from_plain, to_plain
+from store.records import ComparisonRecord
+
+_DRAFT = ".draft-"
+_META = "meta.json"
+_PARTS = (("pairs", Pair), ("unmatched_reference", TensorInfo), ("unmatched_candidate", TensorInfo))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the catalogue needs to know of a comparison, kept with it: the catalogue can be remade."""
+
+    record: ComparisonRecord
+    reference_run: str
+    candidate_run: str
+    engine: int
+
+
+def write(folder: Path, comparison: Comparison, kept: Kept, *, owner: str) -> None:
+    """Keep a comparison under its id; a whole one that is there stays, ids come from the content."""
+    place = folder / comparison.id
+    draft = folder / f"{_DRAFT}{owner}-{secrets.token_hex(6)}"
+    draft.mkdir(mode=0o700)
+    try:
+        for name, kind in _PARTS:
+            tables.write(draft / f"{name}.parquet", getattr(comparison, name), kind)
+        meta = {"comparison": _head(comparison), "kept": to_plain(kept)}
+        (draft / _META).write_text(json.dumps(meta), encoding="utf-8")
+        for path in [*draft.iterdir(), draft]:
+            _flush(path)
+        _settle(draft, place)
+        _flush(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def read(folder: Path, comparison_id: str) -> Comparison:
+    """The comparison of this id; raises NotHereError when there is none that can be read."""
+    place = _place(folder, comparison_id)
+    try:
+        head = json.loads((place / _META).read_text(encoding="utf-8"))["comparison"]
+        parts = {name: tables.read(place / f"{name}.parquet", kind) for name, kind in _PARTS}
+    except (OSError, KeyError, ValueError) as error:
+        raise NotHereError(
+            f"Comparison {comparison_id} is here but cannot be read: {error}.",
+            "It was damaged or made by another version: compare the two runs again.",
+        ) from error
+    return Comparison(
+        id=comparison_id,
+        reference=from_plain(RunSummary, head["reference"]),
+        candidate=from_plain(RunSummary, head["candidate"]),
+        settings=from_plain(Settings, head["settings"]),
+        **parts,
+    )
+
+
+def kept(folder: Path) -> Iterator[Kept]:
+    """What is kept with each comparison of a folder; unreadable ones are left out."""
+    for path in sorted(folder.glob(f"*/{_META}")):
+        with contextlib.suppress(OSError, KeyError, ValueError, TypeError):
+            yield from_plain(Kept, json.loads(path.read_text(encoding="utf-8"))["kept"])
+
+
+def exists(folder: Path, comparison_id: str) -> bool:
+    """Whether a comparison of this id is kept."""
+    return comparison_id.isalnum() and (folder / comparison_id / _META).is_file()
+
+
+def sweep(folder: Path, is_alive: Callable[[str], bool]) -> None:
+    """Remove what writers that are gone left half-written."""
+    for draft in folder.glob(f"{_DRAFT}*"):
+        if not is_alive(draft.name.removeprefix(_DRAFT).split("-")[0]):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _settle(draft: Path, place: Path) -> None:
+    try:
+        draft.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+        with contextlib.suppress(NotHereError):
+            read(place.parent, place.name)
+            return  # the same comparison, whole
+        place.rename(draft.with_name(f"{draft.name}-damaged"))  # swept at the next start
+        draft.rename(place)
+
+
+def _head(comparison: Comparison) -> dict[str, Any]:
+    return {name: to_plain(getattr(comparison, name)) for name in ("reference", "candidate", "settings")}
+
+
+def _place(folder: Path, comparison_id: str) -> Path:
+    if not exists(folder, comparison_id):  # also keeps a link from naming any other folder
+        raise NotHereError(
+            f"This server has no comparison {comparison_id!r}.",
+            "Compare the two runs here, or open the link on the server it came from.",
+        )
+    return folder / comparison_id
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

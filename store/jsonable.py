@@ -1,0 +1,54 @@
+"""Frozen values to JSON types and back; floats survive bit for bit, NaN and infinities included."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+
+def to_plain(value: Any) -> Any:
+    """A value as JSON types: dataclasses and mappings become objects, tuples and arrays lists."""
+    if is_dataclass(value):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist())
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value.timestamp() if isinstance(value, datetime) else value
+
+
+def from_plain(hint: Any, value: Any) -> Any:
+    """The value of type `hint` that `to_plain` made `value` from.
+
+    Unknown keys of a dataclass are dropped and absent ones take their default, so that files of an
+    older version still load.
+    """
+    if value is None or hint is Any:
+        return value
+    hint = without_none(hint)
+    if is_dataclass(hint):
+        known = get_type_hints(hint)
+        return hint(**{k: from_plain(known[k], v) for k, v in value.items() if k in known})
+    if get_origin(hint) is tuple:
+        return tuple(from_plain(get_args(hint)[0], item) for item in value)
+    if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
+        return {key: from_plain(get_args(hint)[1], item) for key, item in value.items()}
+    if hint is datetime:
+        return datetime.fromtimestamp(value, UTC)
+    return float(value) if hint is float else value
+
+
+def without_none(hint: Any) -> Any:
+    """`X` for `X | None`, any other hint unchanged."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return next(arg for arg in get_args(hint) if arg is not types.NoneType)
+    return hint

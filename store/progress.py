@@ -1,0 +1,71 @@
+"""How far a job is, told through a small file: worker writes, server reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core.errors import ExplorerError
+from store.jsonable import from_plain, to_plain
+
+INTERVAL_S = 0.2
+_MAX_BYTES = 4096
+_MAX_MESSAGE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """State of a running job."""
+
+    done_bytes: int = 0
+    total_bytes: int = 0
+    done_pairs: int = 0
+    total_pairs: int = 0
+    message: str = ""
+
+
+class Teller:
+    """Writes a job's standing, at most five times a second.
+
+    Every call also puts off the alarm that ends a worker without progress: a reader that hangs
+    inside a C library can be ended by nothing else.
+    """
+
+    def __init__(self, path: Path, *, stall_s: int) -> None:
+        self._path, self._stall_s, self._next = path, stall_s, 0.0
+
+    def tell(self, standing: Standing) -> None:
+        """Write a standing, or skip it when one was written just now."""
+        signal.alarm(self._stall_s)
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + INTERVAL_S
+        text = json.dumps(to_plain(replace(standing, message=standing.message[:_MAX_MESSAGE])))
+        draft = self._path.with_suffix(".draft")
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, self._path)  # noqa: PTH105 - atomic, whatever is there
+
+
+def standing(path: Path) -> Standing | None:
+    """What the worker told last; None before it started. A worker is not trusted: checked."""
+    try:
+        with path.open("rb") as file:
+            told = from_plain(Standing, json.loads(file.read(_MAX_BYTES)))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ExplorerError(f"The progress file {path.name} is damaged: {error}.") from error
+    counts = (told.done_bytes, told.total_bytes, told.done_pairs, told.total_pairs)
+    if not all(type(n) is int for n in counts) or type(told.message) is not str:
+        raise ExplorerError(f"The progress file {path.name} is damaged.")
+    return told
+
+
+def forget(path: Path) -> None:
+    """Remove a job's progress file."""
+    path.unlink(missing_ok=True)
+    path.with_suffix(".draft").unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""The frame, the address, the pickers, the browser components: the only home of session state."""

@@ -1,0 +1,50 @@
+"""The frame's two browser components: in-app links and keys, and the copy-link button."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from ui import url
+
+_HERE = Path(__file__).parent / "components"
+_frame = st.components.v2.component("px_frame", js=(_HERE / "frame.js").read_text())
+_copy = st.components.v2.component(
+    "px_copy_link",
+    html='<button type="button" aria-live="polite">Copy link</button>',
+    css=(_HERE / "copy_link.css").read_text(),
+    js=(_HERE / "copy_link.js").read_text(),
+)
+
+
+def frame() -> None:
+    """Follows in-app links, completes the address, listens for the find key."""
+    carried = url.query(**url.carried())
+    asked = _frame(
+        key="frame",
+        data={
+            "pages": [page for page in url.PAGES if page != "runs"],
+            "carried": carried,
+            "query": carried if _incomplete() else "",
+        },
+        on_go_change=lambda: None,
+        height=1,
+    ).go
+    if asked:
+        url.follow(asked)
+
+
+def _incomplete() -> bool:
+    """Whether the address of a comparison's page says nothing, so that the last one stands in."""
+    return not st.query_params and st.context.url is not None and not _on_runs()
+
+
+def _on_runs() -> bool:
+    path = (st.context.url or "").partition("?")[0].rstrip("/")
+    return path.rsplit("/", 1)[-1] not in url.PAGES
+
+
+def copy_link() -> None:
+    """A button that copies the address of the view."""
+    _copy(key="copy-link", height=30, width=86)

@@ -1,0 +1,107 @@
+"""The context bar: which pair, which step and rank, find, metric, copy link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from charts.names import for_html, plain
+from core.comparison import Comparison
+from metrics import METRICS
+from ui import browser, url
+from ui.markup import key
+
+TIMES_FLOOR = "times_floor"
+_MOST_NAMES = 3000  # in the finder; more would make every page heavy
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the bar's pickers say; None for step and rank means all."""
+
+    step: int | None
+    rank: int | None
+    metric: str
+
+
+def bar(comparison: Comparison, table: pd.DataFrame) -> Chosen:
+    """Draws the bar and returns what it says."""
+    with st.container(horizontal=True, vertical_alignment="center", key="context"):
+        st.html(_pair(comparison), width="content")
+        step, rank = _number("Step", "step", table), _number("Rank", "rank", table)
+        _find(table)
+        metric = url.choose(
+            "Metric", metrics(), key="m", labels=metric_labels(), visible=False, width=190
+        )
+        browser.copy_link()
+    return Chosen(step, rank, metric)
+
+
+def narrowed(table: pd.DataFrame, step: int | None, rank: int | None) -> pd.DataFrame:
+    """The rows of one step and one rank; None keeps all."""
+    keep = pd.Series(True, index=table.index)
+    for column, value in (("step", step), ("rank", rank)):
+        if value is not None:
+            keep &= table[column] == value
+    return table[keep]
+
+
+def metrics() -> Mapping[str, str]:
+    """What the metric picker offers: the floor first, then the registry in its order."""
+    return {TIMES_FLOOR: TIMES_FLOOR} | {name: name for name in METRICS}
+
+
+def metric_labels() -> Mapping[str, str]:
+    """What the metric picker shows."""
+    return {TIMES_FLOOR: "× floor"} | {name: metric.label for name, metric in METRICS.items()}
+
+
+def _pair(comparison: Comparison) -> str:
+    reference, candidate = comparison.reference.label, comparison.candidate.label
+    return (
+        f'<div class="px-pair">{key("reference")}<b>{for_html(reference, 40)}</b>'
+        f"<span>reference</span><span>·</span>"
+        f"{key('candidate')}<b>{for_html(candidate, 40)}</b><span>candidate</span></div>"
+    )
+
+
+def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
+    """A picker of step or rank, only when there are several; the first choice is all of them."""
+    present = sorted({int(value) for value in table[name].dropna()})
+    if len(present) < 2:
+        return None
+    options: dict[str, int | None] = {"all": None} | {str(value): value for value in present}
+    labels = {"all": f"all {label.lower()}s"} | {str(v): f"{label.lower()} {v}" for v in present}
+    return url.choose(label, options, key=name, labels=labels, visible=False, width=120)
+
+
+def _find(table: pd.DataFrame) -> None:
+    names = _names(table)
+    st.selectbox(
+        "Find a module or tensor",
+        list(names),
+        index=None,
+        key="find",
+        placeholder="Find a module or tensor   /",
+        format_func=lambda name: plain(name, 200),
+        label_visibility="collapsed",
+        on_change=_open,
+        args=(names,),
+        width=300,
+    )
+
+
+def _names(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Shown name -> parameter and value: operators first, then tensors, at most `_MOST_NAMES`."""
+    operators = {str(name): ("at", str(name)) for name in table["operator"].unique() if name}
+    tensors = {str(name): ("t", str(name)) for name in table["tensor"]}
+    return dict(list((operators | tensors).items())[:_MOST_NAMES])
+
+
+def _open(names: Mapping[str, tuple[str, str]]) -> None:
+    parameter, value = names[st.session_state["find"]]
+    st.session_state["find"] = None
+    url.go_after("tensor" if parameter == "t" else "layers", **{parameter: value})

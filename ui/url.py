@@ -1,0 +1,157 @@
+"""The address is the state: what each parameter means, how it is read, written and linked.
+
+Path = what (`overview`, `layers`, `tensor`, `drift`; the empty path is Runs), query = how:
+
+| name | holds |
+|---|---|
+| c | comparison id |
+| t | id of the reference's tensor |
+| m | metric id, or `times_floor` |
+| at | module path drilled into |
+| sel | slice as text, `0, 2:5` |
+| step, rank | the one step or rank shown; absent: all |
+| job | comparison being computed (Runs) |
+
+Pages add their own. Ids, never labels or positions. The four of `CARRIED` go along with every link
+from page to page. A link of Streamlit's own navigation has no query, so the last complete address
+of the session stands in for it; the frame then writes it into the address bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+from charts.names import for_markdown
+
+T = TypeVar("T")
+
+PAGES: Mapping[str, str] = {
+    "runs": "Runs",
+    "overview": "Overview",
+    "layers": "Layers",
+    "tensor": "Tensor",
+    "drift": "Drift",
+}
+CARRIED = ("c", "m", "step", "rank")
+_LAST = "address"  # session key: the carried parameters of the last page shown
+_PENDING = "go"  # session key: where a callback asked to go
+
+
+def get(name: str, default: str | None = None) -> str | None:
+    """What the address says, or for a carried parameter of an address without `c`, said last."""
+    value = st.query_params.get(name)
+    if value is None and name in CARRIED and "c" not in st.query_params:
+        value = st.session_state.get(_LAST, {}).get(name)
+    return default if value is None else value
+
+
+def carried() -> dict[str, str]:
+    """The parameters that go along from page to page, as they stand now."""
+    values = {name: get(name) for name in CARRIED}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def remember() -> None:
+    """Keeps the carried parameters for an address that comes without them."""
+    st.session_state[_LAST] = carried()
+
+
+def query(**params: object) -> str:
+    """`?a=1&b=2` in the given order, None dropped, empty when nothing is left."""
+    kept = [(name, str(value)) for name, value in params.items() if value is not None]
+    return f"?{urlencode(kept)}" if kept else ""
+
+
+def link(page: str, **params: object) -> str:
+    """Relative address of a page: the carried parameters, overridden and followed by `params`."""
+    base = {} if page == "runs" else carried()
+    path = "./" if page == "runs" else page
+    return path + query(**(base | params))
+
+
+def put(**params: object) -> None:
+    """Writes parameters into the address; None removes. In callbacks or before widgets are made."""
+    for name, value in params.items():
+        if value is not None:
+            st.query_params[name] = str(value)
+        elif name in st.query_params:
+            del st.query_params[name]
+
+
+def go(page: str, **params: object) -> None:
+    """Opens another page as `link` would name it. In the script's body; does not return."""
+    follow(link(page, **params))
+
+
+def go_after(page: str, **params: object) -> None:
+    """Opens another page from a callback: the frame goes there when the callback is done."""
+    st.session_state[_PENDING] = link(page, **params)
+
+
+def go_pending() -> None:
+    """Goes where a callback of this run asked to go, if any did."""
+    target = st.session_state.pop(_PENDING, None)
+    if target:
+        follow(target)
+
+
+def follow(href: str) -> None:
+    """Opens a relative address made by `link`; anything else is ignored."""
+    path, _, tail = href.partition("?")
+    page = "runs" if path in ("", "./") else path
+    if page in PAGES:
+        st.switch_page(f"pages/{page}.py", query_params=dict(parse_qsl(tail)))
+
+
+def choose(
+    label: str,
+    options: Mapping[str, T],
+    *,
+    key: str,
+    labels: Mapping[str, str] | None = None,
+    default: str | None = None,
+    style: Literal["select", "segments"] = "select",
+    visible: bool = True,
+    then: Callable[[], None] | None = None,
+    **look: Any,
+) -> T:
+    """A picker that shows the parameter `key` and edits it; returns the chosen option's value.
+
+    `options` maps what the address carries to values, `labels` to what is shown. A value in the
+    address that is not among the options is called out, never silently replaced. `then` runs in the
+    callback after the address is written, to drop parameters that the choice makes meaningless.
+    """
+    names = labels or {}
+    asked = get(key)
+    chosen = default or next(iter(options))
+    if asked is not None and asked in options:
+        chosen = asked
+    elif asked is not None:
+        st.warning(
+            f"The link asks for {label.lower()} **{for_markdown(asked)}**, which is not here. "
+            f"Showing {for_markdown(names.get(chosen, chosen))} instead."
+        )
+    widget = f"pick-{key}"
+    st.session_state[widget] = chosen
+    shown: dict[str, Any] = {
+        "format_func": lambda option: names.get(option, option),
+        "key": widget,
+        "label_visibility": "visible" if visible else "collapsed",
+        "on_change": _save,
+        "args": (key, widget, then),
+    }
+    if style == "segments":
+        st.segmented_control(label, list(options), required=True, **shown, **look)
+    else:
+        st.selectbox(label, list(options), **shown, **look)
+    return options[chosen]
+
+
+def _save(key: str, widget: str, then: Callable[[], None] | None) -> None:
+    put(**{key: st.session_state[widget]})
+    if then is not None:
+        then()
