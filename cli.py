@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.compare import Progress, compare, shape_text
+from analysis.compare import Progress, Report, compare, shape_text
 from analysis.export import comparison_json
 from analysis.table import pair_table
 from analysis.verdict import judge
@@ -23,11 +23,13 @@ from charts.numbers import error, size, times_floor
 from core.comparison import Comparison, Judgement, Settings, Tolerance
 from core.errors import ExplorerError, SelectionError
 from core.runs import Run, nbytes
-from loaders import open_run, selection_from_text
+from core.selection import selection_from_text
+from loaders import open_run
 from metrics import METRICS
 
 PASS, FAIL, COULD_NOT_COMPARE = 0, 1, 2
 _EXIT = {"fault": FAIL, "watch": FAIL, "rounding": PASS, "uncompared": COULD_NOT_COMPARE}
+_PROSE = 1000  # characters; names are cut much earlier
 _SHOWN_METRICS = ("relative_l2", "cosine_distance", "max_abs_error", "ulp_p99")
 
 
@@ -100,7 +102,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
 
 def _inspect_tensor(run: Run, tensor_id: str, selection: str) -> int:
     tensor = run[tensor_id]
-    values = run.read(tensor_id, selection_from_text(selection, tensor.shape))
+    values = run.read(tensor_id, selection_from_text(selection, shape=tensor.shape))
     print(f"{plain(tensor.id)}  {tensor.dtype}  {shape_text(tensor.shape)}")
     print(values)
     return PASS
@@ -134,7 +136,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     return Settings(Tolerance(arguments.atol or 0.0, arguments.rtol or 0.0))
 
 
-def _progress():  # type: ignore[no-untyped-def]
+def _progress() -> Report:
     if not sys.stderr.isatty():
         return lambda _: None
 
@@ -166,8 +168,8 @@ def _report(answer: _Answer, arguments: argparse.Namespace) -> int:
 
 def _print_verdict(answer: _Answer, table: pd.DataFrame) -> None:
     comparison, judged = answer.comparison, answer.judgement
-    print(f"{judged.verdict.upper()}  {plain(judged.sentence)}")
-    print(plain(judged.detail))
+    print(f"{judged.verdict.upper()}  {plain(judged.sentence, _PROSE)}")
+    print(plain(judged.detail, _PROSE))
     if judged.first_divergence is not None:
         row = table.iloc[judged.first_divergence]
         print(f"first divergence: {plain(row.operator)}  {row.slot}  {plain(row.tensor)}")

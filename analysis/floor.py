@@ -50,13 +50,23 @@ def floors(pairs: Sequence[Pair]) -> tuple[float, ...]:
 
     0.4247 u of the coarser logical dtype for one rounding, plus 0.3 u sqrt(K) where that dtype also
     accumulates, times 1.65 sqrt(k) for a tensor k blocks deep. K is the longest last axis among the
-    tensors of the same operator, k counts the repeated blocks (`layers.N`) entered so far.
+    tensors of the same operator, k counts the repeated blocks (`layers.N`) entered so far. Where a
+    coarser format upstream already made the runs differ, its rounding counts instead: a float32
+    softmax inside a bf16 model carries bf16 errors.
     """
     lengths = _contraction_lengths(pairs)
-    return tuple(
-        _one_operator(pair, lengths[_operator_key(pair.reference)]) * _DEPTH_FACTOR * math.sqrt(k)
-        for pair, k in zip(pairs, _depths(pairs), strict=True)
-    )
+    upstream: dict[tuple[int | None, int | None], float] = {}
+    found = []
+    for pair, depth in zip(pairs, _depths(pairs), strict=True):
+        tensor = pair.reference
+        place = (tensor.step, tensor.rank)
+        one = _one_operator(pair, lengths[_operator_key(tensor)])
+        if one and tensor.pass_ != "parameter":
+            one = max(one, upstream.get(place, 0.0))
+            if pair.stats is not None and pair.stats.equal < pair.stats.count:
+                upstream[place] = one
+        found.append(one * _DEPTH_FACTOR * math.sqrt(depth))
+    return tuple(found)
 
 
 def _one_operator(pair: Pair, length: int) -> float:

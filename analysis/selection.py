@@ -107,11 +107,13 @@ def default(shape: Sequence[int], around: Sequence[int] | None = None) -> Part:
 
 
 def shown_axes(part: Part, shape: Sequence[int], *, down: int | None, across: int) -> Part:
-    """The part with other axes shown; an axis no longer shown is fixed at the start of its window."""
+    """The part with other axes shown; one no longer shown is fixed at its window's start."""
     corner = part.index(0, 0)
     kept = {w.axis: w for w in (part.down, part.across) if w is not None}
     windows = {
-        axis: kept.get(axis, Window(axis, 0, shape[axis])) for axis in (down, across) if axis is not None
+        axis: kept.get(axis, Window(axis, 0, shape[axis]))
+        for axis in (down, across)
+        if axis is not None
     }
     fixed = tuple(None if axis in windows else at for axis, at in enumerate(corner))
     return Part(fixed, None if down is None else windows[down], windows[across])
@@ -123,7 +125,7 @@ def moved(part: Part, axis: int, index: int) -> Part:
 
 
 def around(part: Part, shape: Sequence[int], index: Sequence[int]) -> Part:
-    """The part with its fixed axes moved so that an element is in it; its windows open if need be."""
+    """The part moved so that an element is in it; windows that miss it open."""
     fixed = tuple(None if at is None else i for at, i in zip(part.fixed, index, strict=True))
     down, across = (
         window

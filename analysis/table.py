@@ -8,10 +8,16 @@ from analysis.compare import shape_text
 from core.comparison import Comparison, Judgement, Pair
 from metrics import METRICS
 
+_FACTS = [
+    *("tensor", "operator", "module", "module_class", "op", "slot", "pass", "step", "rank", "call"),
+    *("order", "dtype_reference", "dtype_candidate", "shape", "elements"),
+    *("match", "match_note", "problem"),
+]
+
 
 def pair_table(comparison: Comparison, judgement: Judgement) -> pd.DataFrame:
     """One row per pair in execution order; metrics of a pair with a problem are NaN."""
-    facts = pd.DataFrame([_facts(p) for p in comparison.pairs])
+    facts = pd.DataFrame([_facts(p) for p in comparison.pairs], columns=_FACTS)
     judged = pd.DataFrame(
         {
             "verdict": judgement.verdicts,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from analysis.elementwise import difference, float_values, ulps_apart
 from analysis.selection import Part, parse
+from analysis.views_blocks import extreme, holds, mean, peak, single
 from core.errors import NotHereError
 from core.runs import Run
 
@@ -99,10 +100,13 @@ def slice_view(
     canvas = _Canvas(grid, dtype=dtype, floor=0.01 * rms if math.isfinite(rms) else 0.0)
     for tile in _tiles(grid):
         where = _selection(part, grid, tile)
-        canvas.paint(tile, *(
-            _as_rows(run.read(name, where), part, tile)
-            for run, name in ((reference, reference_id), (candidate, candidate_id))
-        ))
+        canvas.paint(
+            tile,
+            *(
+                _as_rows(run.read(name, where), part, tile)
+                for run, name in ((reference, reference_id), (candidate, candidate_id))
+            ),
+        )
     return SliceView(
         images=canvas.images,
         rows=grid.rows,
@@ -167,9 +171,7 @@ def _tiles(grid: _Grid) -> Iterator[_Tile]:
     high = down * max(1, BAND // (down * wide))
     for top in range(0, grid.rows, high):
         for left in range(0, grid.columns, wide):
-            yield _Tile(
-                top, min(top + high, grid.rows), left, min(left + wide, grid.columns)
-            )
+            yield _Tile(top, min(top + high, grid.rows), left, min(left + wide, grid.columns))
 
 
 def _selection(part: Part, grid: _Grid, tile: _Tile) -> tuple[int | slice, ...]:
@@ -201,8 +203,9 @@ class _Canvas:
     """The images while tiles are painted, and the counts over all of them."""
 
     def __init__(self, grid: _Grid, *, dtype: str, floor: float) -> None:
-        blank = [np.full(grid.pixels, np.nan, np.float32) for _ in range(5)]
-        self.images = Images(*blank, np.full(grid.pixels, ABSENT, np.uint8))
+        a, b, error, relative, ulps = np.full((5, *grid.pixels), np.nan, np.float32)
+        absent = np.full(grid.pixels, ABSENT, np.uint8)
+        self.images = Images(a, b, error, relative, ulps, absent)
         self.odd_reference = self.odd_candidate = self.odd_unshared = 0
         self.complex = False
         self.worst: tuple[int, int] | None = None
@@ -223,11 +226,11 @@ class _Canvas:
         self._note_worst(np.where(unshared, np.inf, np.where(odd, 0.0, np.abs(error))), tile)
         ulps = ulps_apart(raw_a, raw_b, self._dtype)
         block, images, at = self._grid.block, self.images, self._pixels(tile)
-        images.reference[at] = _single(_mean(a, odd_a | absent, block))
-        images.candidate[at] = _single(_mean(b, odd_b | absent, block))
-        images.error[at] = _single(_extreme(error, odd, block))
-        images.relative[at] = _single(_peak(_relative(a, b, error, self._floor), odd, block))
-        images.ulps[at] = _single(_peak(ulps, odd, block))
+        images.reference[at] = single(mean(a, odd_a | absent, block))
+        images.candidate[at] = single(mean(b, odd_b | absent, block))
+        images.error[at] = single(extreme(error, odd, block))
+        images.relative[at] = single(peak(_relative(a, b, error, self._floor), odd, block))
+        images.ulps[at] = single(peak(ulps, odd, block))
         images.flags[at] = _flags((odd_a, odd_b, unshared, absent), block)
 
     def _absent(self, tile: _Tile) -> Array:
@@ -256,47 +259,11 @@ def _relative(a: Array, b: Array, error: Array, floor: float) -> Array:
 
 def _flags(masks: tuple[Array, Array, Array, Array], block: tuple[int, int]) -> Flags:
     *odd, absent = masks
-    flags = np.where(_blocks(~absent, block, np.logical_or), 0, ABSENT).astype(np.uint8)
+    flags = np.where(holds(~absent, block), 0, ABSENT).astype(np.uint8)
     bits = (REFERENCE_NONFINITE, CANDIDATE_NONFINITE, UNSHARED_NONFINITE)
     for bit, mask in zip(bits, odd, strict=True):
-        flags |= np.where(_blocks(mask, block, np.logical_or), bit, 0).astype(np.uint8)
+        flags |= np.where(holds(mask, block), bit, 0).astype(np.uint8)
     return flags
-
-
-def _blocks(array: Array, block: tuple[int, int], reduce: np.ufunc) -> Array:
-    for axis, size in enumerate(block):
-        if size > 1:
-            array = reduce.reduceat(array, np.arange(0, array.shape[axis], size), axis=axis)
-    return array
-
-
-def _mean(values: Array, odd: Array, block: tuple[int, int]) -> Array:
-    """Mean of the values not odd; divides before it sums, so that float64 extremes do not overflow."""
-    count = _blocks((~odd).astype(np.int64), block, np.add)
-    spread = np.repeat(np.repeat(count, block[0], axis=0), block[1], axis=1)
-    share = np.zeros(values.shape)
-    np.divide(values, spread[: values.shape[0], : values.shape[1]], out=share, where=~odd)
-    return np.where(count > 0, _blocks(share, block, np.add), np.nan)
-
-
-def _peak(values: Array, odd: Array, block: tuple[int, int]) -> Array:
-    """Largest value that is not odd; NaN where every one is."""
-    peak = _blocks(np.where(odd, -np.inf, values), block, np.maximum)
-    return np.where(np.isneginf(peak), np.nan, peak)
-
-
-def _extreme(error: Array, odd: Array, block: tuple[int, int]) -> Array:
-    """The signed error of largest magnitude in each block."""
-    high = _blocks(np.where(odd, -np.inf, error), block, np.maximum)
-    low = _blocks(np.where(odd, np.inf, error), block, np.minimum)
-    return np.where(np.isneginf(high), np.nan, np.where(high >= -low, high, low))
-
-
-def _single(values: Array) -> Image:
-    """As float32, which the browser draws; finite values beyond its range become its largest."""
-    largest = np.finfo(np.float32).max
-    clipped = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
-    return clipped.astype(np.float32)
 
 
 def _limits(images: Images) -> tuple[float, float]:

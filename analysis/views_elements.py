@@ -35,8 +35,10 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element as both sides hold it. `error` and `ulps` are NaN when a side is not finite,
-    unless both hold the same value."""
+    """One element as both sides hold it.
+
+    `error` and `ulps` are NaN when a side is not finite, 0 when both hold the same such value.
+    """
 
     index: tuple[int, ...]
     reference: float | int | bool | complex
@@ -103,7 +105,7 @@ def element(
 
 
 def severity(reference: Array, candidate: Array) -> NDArray[np.float64]:
-    """What worst means, element by element: |error|, inf for a non-finite value not shared, else 0."""
+    """What worst means: |error|, inf for a non-finite value not shared, 0 for a shared one."""
     with np.errstate(all="ignore"):
         a, b = float_values(reference), float_values(candidate)
         finite = np.isfinite(a) & np.isfinite(b)

@@ -53,10 +53,8 @@ def scale_for(values: pd.Series, *, in_floors: bool) -> Scale:
 
 def _log(low: float, high: float, *, suffix: str) -> Scale:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps: tuple[int, ...] = (1, 2, 5)
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        if len(decades) * len(steps) <= 2 * _MOST_TICKS:
-            break
+    narrow = math.log10(high / low) <= 2
+    steps = (1, 2, 5) if narrow else (1,)
     every = -(-len(decades) // _MOST_TICKS)
     ticks = [s * 10.0**d for d in decades[::every] for s in steps if low <= s * 10.0**d <= high]
     return Scale("log", low, high, ticks, [_label(t, ticks) + suffix for t in ticks])

@@ -141,27 +141,35 @@ def _findings(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: T
         if len(some):
             _scatter(chart, some, quantity, mode="markers", marker=marker, name=verdict)
     if len(found) <= LABELLED:
-        _labels(chart, found, len(rows), theme, quantity)
+        _labels(chart, rows, found, theme, quantity)
 
 
 def _labels(
-    chart: go.Figure, found: pd.DataFrame, across: int, theme: Theme, quantity: Quantity
+    chart: go.Figure, rows: pd.DataFrame, found: pd.DataFrame, theme: Theme, quantity: Quantity
 ) -> None:
-    prefix = common_prefix(list(found["operator"])) if len(found) > 1 else ""
+    prefix = common_prefix(list(rows["operator"]))
     for row in found.to_dict("records"):
         fault = row["verdict"] == "fault"
-        left = row["x"] > 0.6 * across
-        name = for_html(shorten(row["operator"].removeprefix(prefix)))
+        left = row["x"] > 0.6 * len(rows)
+        operator = row["operator"].removeprefix(prefix)
+        name = for_html(shorten(operator) if fault else _brief(operator, row["block"]))
         value = (times_floor if quantity.in_floors else error)(row[quantity.column])
         chart.add_annotation(
             x=row["x"],
             y=np.log10(row["y"]) if chart.layout.yaxis.type == "log" else row["y"],
             text=f"<b>{name}, {value}</b>" if fault else name,
             showarrow=False,
-            xanchor="right" if left else "left",
-            xshift=-14 if left else 14,
+            xanchor=("right" if left else "left") if fault else "center",
+            xshift=(-14 if left else 14) if fault else 0,
+            yshift=0 if fault else 18,
             font={"size": 13 if fault else 12, "color": theme.fault if fault else theme.watch},
         )
+
+
+def _brief(operator: str, block: int) -> str:
+    """`24 down_proj`: the block's number and the last segment, enough to tell a small mark by."""
+    last = operator.rpartition(".")[2]
+    return f"{block} {last}" if block >= 0 and last != str(block) else shorten(operator, 24)
 
 
 def _band(chart: go.Figure, scale: axes.Scale, quantity: Quantity, theme: Theme) -> None:

@@ -1,43 +1,49 @@
 """Everything one pass over a pair leaves behind: small, mergeable, enough for every metric.
 
-`a + b` merges the statistics of two disjoint parts of a pair. The rule of merging sits on the field:
-a field's `merge` metadata, else `+`.
+`a + b` merges the statistics of two disjoint parts of a pair, `PairStats.merged` those of many at
+once. The rule of merging sits on the field: `merge` in its metadata, a function of the parts'
+values, else their sum.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.wide import Wide
+from core.moments import Moments, PairMoments
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+T = TypeVar("T")
+
+_NO_MOMENTS, _NO_PAIR_MOMENTS = Moments(), PairMoments()
 
 
-def _same(a: Any, b: Any) -> Any:
-    if a != b:
-        raise ValueError(f"statistics of different kinds do not merge: {a!r} and {b!r}")
-    return a
+def merged(parts: Sequence[T]) -> T:
+    """Dataclass values of one type merged field by field."""
+    first: Any = parts[0]
+    rules = [f.metadata.get("merge", _total) for f in fields(first)]
+    columns = ([getattr(part, f.name) for part in parts] for f in fields(first))
+    result: T = type(first)(*(rule(column) for rule, column in zip(rules, columns, strict=True)))
+    return result
 
 
-def merged(a: Any, b: Any) -> Any:
-    """`a + b` field by field for two dataclass values of one type."""
-    rules: list[Callable[[Any, Any], Any]] = [
-        f.metadata.get("merge", operator.add) for f in fields(a)
-    ]
-    return type(a)(
-        *(
-            rule(getattr(a, f.name), getattr(b, f.name))
-            for rule, f in zip(rules, fields(a), strict=True)
-        )
-    )
+def _total(values: Sequence[Any]) -> Any:
+    at_once = getattr(type(values[0]), "merged", None)
+    return at_once(values) if at_once else functools.reduce(operator.add, values)
+
+
+def _same(values: Sequence[Any]) -> Any:
+    if any(value != values[0] for value in values):
+        raise ValueError(f"statistics of different kinds do not merge: {set(values)}")
+    return values[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,12 +63,20 @@ class Histogram:
         """Number of counted elements."""
         return int(self.counts.sum())
 
-    def __add__(self, other: Histogram) -> Histogram:
-        bins = np.union1d(self.bins, other.bins)
-        counts = np.zeros(bins.size, np.int64)
-        for part in (self, other):
-            counts[np.searchsorted(bins, part.bins)] += part.counts  # bins of a part are distinct
-        return Histogram(bins, counts)
+    @classmethod
+    def merged(cls, parts: Sequence[Self]) -> Self:
+        """All counts together."""
+        bins = np.concatenate([part.bins for part in parts])
+        if not bins.size:
+            return cls.empty()
+        order = np.argsort(bins, kind="stable")  # quick on runs that are ascending already
+        bins = bins[order]
+        counts = np.concatenate([part.counts for part in parts])[order]
+        first = np.flatnonzero(np.concatenate([[True], bins[1:] != bins[:-1]]))
+        return cls(bins[first], np.add.reduceat(counts, first))
+
+    def __add__(self, other: Self) -> Self:
+        return self.merged([self, other])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -76,10 +90,11 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The element where a quantity is largest. `index` is flat and row-major, -1 when there is none.
+    """The element where a quantity is largest.
 
-    `value` is the quantity, `reference` and `candidate` both sides' values there. Merging keeps the
-    larger value, and of equal ones the earlier index.
+    `index` is flat and row-major, -1 when there is none; `value` is the quantity, `reference` and
+    `candidate` both sides' values there. Merging keeps the larger value, and of equal ones the
+    earlier index.
     """
 
     value: float = float("-inf")
@@ -89,83 +104,6 @@ class Extreme:
 
     def __add__(self, other: Extreme) -> Extreme:
         return max(self, other, key=lambda e: (e.index >= 0, e.value, -e.index))
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Count, mean and sum of squared deviations, merged as Chan, Golub and LeVeque (1979) do."""
-
-    count: int = 0
-    mean: Wide = Wide()
-    m2: Wide = Wide()  # Σ (x - mean)²
-
-    @property
-    def energy(self) -> Wide:
-        """Σ x²; a sum of two terms that are not negative, so nothing cancels."""
-        return self.m2 + self.mean * self.mean * self.count
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the counted elements themselves (divisor n); NaN when empty."""
-        return float((self.m2 / self.count).sqrt()) if self.count else math.nan
-
-    def __add__(self, other: Moments) -> Moments:
-        if not self.count or not other.count:
-            return other if other.count else self
-        count = self.count + other.count
-        delta = other.mean - self.mean
-        return Moments(
-            count,
-            self.mean + delta * (other.count / count),
-            self.m2 + other.m2 + delta * delta * (self.count * (other.count / count)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PairMoments:
-    """Moments of reference a, candidate b and error e = b - a where both sides are finite.
-
-    Co-moments Σ (a-ā)(b-b̄) and Σ (a-ā)(e-ē) are both kept: the first is accurate when the sides
-    differ much, the second when they differ little.
-    """
-
-    reference: Moments = Moments()
-    candidate: Moments = Moments()
-    error: Moments = Moments()
-    co_candidate: Wide = Wide()
-    co_error: Wide = Wide()
-    abs_reference: Wide = Wide()  # Σ |a|
-    abs_error: Wide = Wide()  # Σ |e|
-
-    @property
-    def dot_candidate(self) -> Wide:
-        """Σ a·b."""
-        return self.co_candidate + self._product(self.candidate)
-
-    @property
-    def dot_error(self) -> Wide:
-        """Σ a·e."""
-        return self.co_error + self._product(self.error)
-
-    def _product(self, other: Moments) -> Wide:
-        return self.reference.mean * other.mean * self.reference.count
-
-    def __add__(self, other: PairMoments) -> PairMoments:
-        if not self.reference.count or not other.reference.count:
-            return other if other.reference.count else self
-        n, m = self.reference.count, other.reference.count
-        shift = (other.reference.mean - self.reference.mean) * (n * (m / (n + m)))
-        return PairMoments(
-            self.reference + other.reference,
-            self.candidate + other.candidate,
-            self.error + other.error,
-            self.co_candidate
-            + other.co_candidate
-            + shift * (other.candidate.mean - self.candidate.mean),
-            self.co_error + other.co_error + shift * (other.error.mean - self.error.mean),
-            self.abs_reference + other.abs_reference,
-            self.abs_error + other.abs_error,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +123,7 @@ class SideStats:
     saturated: int = 0  # finite, at or beyond the largest (or lowest) value of the logical dtype
     minimum: float = field(default=math.inf, metadata={"merge": min})
     maximum: float = field(default=-math.inf, metadata={"merge": max})
-    moments: Moments = Moments()
+    moments: Moments = _NO_MOMENTS
     values: Histogram = field(default_factory=Histogram.empty)
     significand: Histogram = field(default_factory=Histogram.empty)
 
@@ -204,9 +142,13 @@ class SideStats:
         """Largest magnitude among the finite elements; NaN when there are none."""
         return max(-self.minimum, self.maximum) if self.finite else math.nan
 
-    def __add__(self, other: SideStats) -> SideStats:
-        result: SideStats = merged(self, other)
-        return result
+    @classmethod
+    def merged(cls, parts: Sequence[Self]) -> Self:
+        """The statistics of all parts together."""
+        return merged(parts)
+
+    def __add__(self, other: Self) -> Self:
+        return self.merged([self, other])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,9 +195,7 @@ class AxisProfile:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _sum_energies(
-    a: tuple[FloatArray, int], b: tuple[FloatArray, int]
-) -> tuple[FloatArray, int]:
+def _sum_energies(a: tuple[FloatArray, int], b: tuple[FloatArray, int]) -> tuple[FloatArray, int]:
     """Sum of two scaled energy arrays, at the larger exponent of those that hold anything."""
     if a[1] == b[1]:
         return a[0] + b[0], a[1]
@@ -265,21 +205,21 @@ def _sum_energies(
     return np.ldexp(a[0], 2 * (a[1] - top)) + np.ldexp(b[0], 2 * (b[1] - top)), top
 
 
-def _profiles(a: tuple[AxisProfile, ...], b: tuple[AxisProfile, ...]) -> tuple[AxisProfile, ...]:
-    if not a or not b:
-        return a or b
-    return tuple(x + y for x, y in zip(a, b, strict=True))
+def _profiles(parts: Sequence[tuple[AxisProfile, ...]]) -> tuple[AxisProfile, ...]:
+    """Axis by axis; statistics of nothing at all have no axes and change nothing."""
+    kept = [part for part in parts if part]
+    return tuple(functools.reduce(operator.add, axis) for axis in zip(*kept, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class PairStats:
     """Statistics of a pair, or of a part of it. Metrics are functions of this and nothing else.
 
-    `dtype` is the coarser logical format of the two, whose unit in the last place counts ulp errors.
-    `ulp` is a histogram of the ulp error in log2 bins: 0, 1, 2, 3-4, 5-8, … are bins 0, 1, 2, 3, 4, …
-    `joint` counts elements by (log2 |reference|, log2 |error|), see `metrics.histograms.joint_bins`.
-    Complex tensors count twice: every count is of real and imaginary parts, while positions and axes
-    are those of the tensor itself.
+    `dtype` is the coarser logical format of the two, whose unit in the last place counts ulp
+    errors. `ulp` is a histogram of the ulp error in log2 bins: 0, 1, 2, 3-4, 5-8, … are bins 0, 1,
+    2, 3, 4, … `joint` counts elements by (log2 |reference|, log2 |error|), see
+    `metrics.histograms.joint_bins`. Complex tensors count twice: every count is of real and
+    imaginary parts, while positions and axes are those of the tensor itself.
     """
 
     dtype: str = field(metadata={"merge": _same})
@@ -290,7 +230,7 @@ class PairStats:
     equal: int = 0  # same value; NaN equals NaN, -0 equals +0
     sign_flips: int = 0  # both nonzero and finite, of opposite sign
     mismatches: int = 0  # outside tolerance, or non-finite on one side only or differing
-    moments: PairMoments = PairMoments()
+    moments: PairMoments = _NO_PAIR_MOMENTS
     max_abs_error: Extreme = Extreme()
     max_ulp: Extreme = Extreme()
     reference: SideStats = field(default_factory=SideStats)
@@ -299,9 +239,13 @@ class PairStats:
     joint: Histogram = field(default_factory=Histogram.empty)
     axes: tuple[AxisProfile, ...] = field(default=(), metadata={"merge": _profiles})
 
-    def __add__(self, other: PairStats) -> PairStats:
-        result: PairStats = merged(self, other)
-        return result
+    @classmethod
+    def merged(cls, parts: Sequence[Self]) -> Self:
+        """The statistics of all parts together."""
+        return merged(parts)
+
+    def __add__(self, other: Self) -> Self:
+        return self.merged([self, other])
 
     @property
     def unmatched_nonfinite(self) -> int:

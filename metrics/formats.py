@@ -31,7 +31,7 @@ class Format:
 
     @property
     def unit_roundoff(self) -> float:
-        """u = 2^-p, the largest relative error of one rounding to nearest; 0 for exact formats."""
+        """Largest relative error of one rounding to nearest, 2^-p; 0 for exact formats."""
         return 2.0**-self.precision if self.kind in ("float", "complex") else 0.0
 
     @property
@@ -107,6 +107,11 @@ def format_of(dtype: str) -> Format:
 def kind(dtype: str) -> Kind:
     """Whether a logical dtype is `float`, `int`, `bool` or `complex`."""
     return format_of(dtype).kind
+
+
+def real_of(dtype: str) -> str:
+    """The logical dtype of the real and imaginary parts of a complex one; any other unchanged."""
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
 def coarser_of(a: str, b: str) -> str:

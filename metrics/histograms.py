@@ -1,9 +1,9 @@
 """Coding of the histograms in `PairStats`: which bin a value falls into, and what a bin stands for.
 
-Value bins follow the float itself: sign, exponent and the top four bits of the significand, so 16 bins
-to the octave, each at most 1/16 of its values wide. No pre-pass for a range is needed and any two
-histograms share their edges, so quantiles, Kolmogorov-Smirnov, Jensen-Shannon, PSI and Wasserstein
-all come from counts that merge exactly.
+Value bins follow the float itself: sign, exponent and the top four bits of the significand, so 16
+bins to the octave, each at most 1/16 of its values wide. No pre-pass for a range is needed and any
+two histograms share their edges, so quantiles, Kolmogorov-Smirnov, Jensen-Shannon, PSI and
+Wasserstein all come from counts that merge exactly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BINS_PER_OCTAVE = 16
 
 _LOWEST_EXPONENT = -1074  # floor log2 of the smallest float64 subnormal
 _BIAS = 1023
-_SIGN = 0x8000  # sign bit in the top 16 bits of a float64
+_SMALLEST_NORMAL = 2.0**-1022
 _FIRST_NORMAL_BIN = (1 - _BIAS - _LOWEST_EXPONENT) * BINS_PER_OCTAVE + 1
 _JOINT_WIDTH = 4096  # codes per row of the joint histogram: more than the exponents of float64
 _DENSE = 1 << 20
@@ -52,22 +52,24 @@ def value_bins(values: FloatArray) -> IntArray:
 def value_histogram(values: FloatArray) -> Histogram:
     """Histogram of finite float64 over `value_bins`, by counting the top 16 bits of each."""
     top = (values.view(np.int64) >> 48) & 0xFFFF
-    table = np.bincount(top, minlength=2 * _SIGN)
-    positive, negative = table[:_SIGN], table[_SIGN:]
-    tiny = positive[:BINS_PER_OCTAVE].sum() + negative[:BINS_PER_OCTAVE].sum()
-    zeros = np.count_nonzero(values == 0) if tiny else 0
-    if tiny > zeros:  # float64 subnormals: their bits do not hold the octave
+    folded = tally(((top << 1) & 0xFFFF) | (top >> 15))  # the sign last: a short range of keys
+    magnitude, negative = folded.bins >> 1, folded.bins & 1
+    tiny = magnitude < BINS_PER_OCTAVE  # zeros, or float64 subnormals: their bits hold no octave
+    zeros = int(folded.counts[tiny].sum())
+    if zeros and np.any(values[np.abs(values) < _SMALLEST_NORMAL]):
         return tally(value_bins(values))
-    offset = _FIRST_NORMAL_BIN - BINS_PER_OCTAVE
-    up, down = (counted(half[BINS_PER_OCTAVE:], _FIRST_NORMAL_BIN) for half in (positive, negative))
-    assert offset >= 0
-    bins = np.concatenate([-down.bins[::-1], [0] if zeros else [], up.bins]).astype(np.int64)
-    counts = np.concatenate([down.counts[::-1], [zeros] if zeros else [], up.counts])
-    return Histogram(bins, counts.astype(np.int64))
+    bins = magnitude - BINS_PER_OCTAVE + _FIRST_NORMAL_BIN
+    signed = np.where(negative, -bins, bins)[~tiny]
+    order = np.argsort(signed)
+    counts = folded.counts[~tiny][order]
+    if not zeros:
+        return Histogram(signed[order], counts)
+    at = int(np.searchsorted(signed[order], 0))
+    return Histogram(np.insert(signed[order], at, 0), np.insert(counts, at, zeros))
 
 
 def value_edges(bins: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper edge of value bins; the edge nearer zero belongs to the bin. Bin 0 is 0, 0."""
+    """Lower and upper edge of value bins; the one nearer zero is inside. Bin 0 is 0 to 0."""
     near, far = _magnitude(np.abs(bins)), _magnitude(np.abs(bins) + 1)
     zero, negative = bins == 0, bins < 0
     low = np.where(zero, 0.0, np.where(negative, -far, near))
@@ -84,7 +86,15 @@ def value_centres(bins: IntArray) -> FloatArray:
 def coarse_value_bins(bins: IntArray, *, per_octave: int) -> IntArray:
     """Value bins regrouped to `per_octave` (1, 2, 4, 8 or 16) bins an octave; 0 stays 0."""
     group = BINS_PER_OCTAVE // per_octave
-    return np.sign(bins) * ((np.abs(bins) - 1) // group + 1)
+    coarse: IntArray = np.sign(bins) * ((np.abs(bins) - 1) // group + 1)
+    return coarse
+
+
+def regrouped(values: Histogram, *, per_octave: int) -> Histogram:
+    """A value histogram over `coarse_value_bins`."""
+    bins = coarse_value_bins(values.bins, per_octave=per_octave)
+    kept, first = np.unique(bins, return_index=True)  # ascending bins stay so
+    return Histogram(kept, np.add.reduceat(values.counts, first) if kept.size else values.counts)
 
 
 def _magnitude(bins: IntArray) -> FloatArray:
@@ -123,12 +133,15 @@ def aligned(a: Histogram, b: Histogram) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def exponent_codes(values: FloatArray) -> IntArray:
-    """floor log2 |value| - (-1075): 1 … 2098 for finite float64, 0 for zero."""
+    """Code of floor log2 |value|: 1 … 2098 from 2^-1074 to 2^1023, 0 for zero."""
     biased = (values.view(np.int64) >> 52) & 0x7FF
-    if biased.size and biased.min() > 0:
-        return biased + (1 - _BIAS - _LOWEST_EXPONENT)
-    exponent = np.frexp(values)[1].astype(np.int64)
-    return np.where(values == 0, 0, exponent - _LOWEST_EXPONENT)
+    codes = biased + (1 - _BIAS - _LOWEST_EXPONENT)
+    if not values.size or biased.min() > 0:
+        return codes
+    zero = values == 0
+    if np.count_nonzero(zero) < np.count_nonzero(biased == 0):  # float64 subnormals
+        codes = np.frexp(values)[1].astype(np.int64) - _LOWEST_EXPONENT
+    return np.where(zero, 0, codes)
 
 
 def joint_bins(reference: FloatArray, error: FloatArray) -> IntArray:
@@ -137,11 +150,9 @@ def joint_bins(reference: FloatArray, error: FloatArray) -> IntArray:
 
 
 def joint_exponents(bins: IntArray) -> tuple[FloatArray, FloatArray]:
-    """floor log2 |reference| and floor log2 |error| of joint bins; -inf stands for zero."""
+    """The two exponents of joint bins, of |reference| and of |error|; -inf stands for zero."""
     parts = np.divmod(bins, _JOINT_WIDTH)
-    row, column = (
-        np.where(code == 0, -np.inf, code - 1.0 + _LOWEST_EXPONENT) for code in parts
-    )
+    row, column = (np.where(code == 0, -np.inf, code - 1.0 + _LOWEST_EXPONENT) for code in parts)
     return row, column
 
 
@@ -173,13 +184,15 @@ def significand_bits(values: FloatArray) -> IntArray:
 
 def ulp_bins(distance: NDArray[np.uint64]) -> IntArray:
     """Log2 bins of ulp errors: 0, 1, 2, 3-4, 5-8, … are bins 0, 1, 2, 3, 4, … up to 65."""
-    below = (distance - np.uint64(1)).astype(np.uint64)
-    spread = below & ~(below >> np.uint64(1))  # keeps the top bit, drops a run of ones after it,
-    rounded = spread.astype(np.float64)  # so this rounding never reaches the next power of two
-    length = np.where(below == 0, 0, (rounded.view(np.int64) >> 52) - _BIAS + 1)
+    below = distance - np.uint64(1)
+    # Keeps the top bit and drops a run of ones after it: float64 rounds no power of two upwards.
+    spread = np.where(distance == 0, 0, below & ~(below >> np.uint64(1)))
+    small = not spread.size or int(spread.max()) < 1 << 63  # signed converts ten times faster
+    rounded = (spread.view(np.int64) if small else spread).astype(np.float64)
+    length = np.where(rounded == 0, 0, (rounded.view(np.int64) >> 52) - _BIAS + 1)
     return np.where(distance == 0, 0, length + 1)
 
 
 def ulp_upper_edges(bins: IntArray) -> FloatArray:
-    """Largest ulp error a bin holds: 0, 1, 2, 4, 8, …"""
+    """Largest ulp error that each bin holds: 0, 1, 2, 4, 8 and so on."""
     return np.where(bins == 0, 0.0, np.ldexp(1.0, np.maximum(bins - 1, 0)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -122,7 +121,9 @@ def record(kind: type[T], row: sa.RowMapping) -> T:
     hints = get_type_hints(kind)
     names = [f.name for f in fields(kind) if f.name in row]  # type: ignore[arg-type]
     values = {name: from_plain(hints[name], row[name]) for name in names}
-    return kind(**{k: float("nan") if v is None and hints[k] is float else v for k, v in values.items()})
+    return kind(
+        **{k: float("nan") if v is None and hints[k] is float else v for k, v in values.items()}
+    )
 
 
 def row_of(value: Any) -> dict[str, Any]:
@@ -131,13 +132,10 @@ def row_of(value: Any) -> dict[str, Any]:
     return plain
 
 
-def now() -> datetime:
-    """The time as records keep it."""
-    return datetime.now(UTC)
-
-
 def _prepare(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say, not where the driver thinks
+    connection.isolation_level = (
+        None  # transactions begin where we say, not where the driver thinks
+    )
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
 

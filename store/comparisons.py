@@ -30,7 +30,7 @@ _PARTS = (("pairs", Pair), ("unmatched_reference", TensorInfo), ("unmatched_cand
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the catalogue needs to know of a comparison, kept with it: the catalogue can be remade."""
+    """What the catalogue says of a comparison, kept with it so that the catalogue can be remade."""
 
     record: ComparisonRecord
     reference_run: str
@@ -39,7 +39,7 @@ class Kept:
 
 
 def write(folder: Path, comparison: Comparison, kept: Kept, *, owner: str) -> None:
-    """Keep a comparison under its id; a whole one that is there stays, ids come from the content."""
+    """Keep a comparison under its id; a whole one that is there stays, it has the same content."""
     place = folder / comparison.id
     draft = folder / f"{_DRAFT}{owner}-{secrets.token_hex(6)}"
     draft.mkdir(mode=0o700)
@@ -76,9 +76,11 @@ def read(folder: Path, comparison_id: str) -> Comparison:
     )
 
 
-def kept(folder: Path) -> Iterator[Kept]:
-    """What is kept with each comparison of a folder; unreadable ones are left out."""
-    for path in sorted(folder.glob(f"*/{_META}")):
+def kept(folder: Path, *, known: frozenset[str] = frozenset()) -> Iterator[Kept]:
+    """What is kept with each comparison not `known` yet; unreadable ones are left out."""
+    for path in sorted(folder.glob(f"[!.]*/{_META}")):
+        if path.parent.name in known:
+            continue
         with contextlib.suppress(OSError, KeyError, ValueError, TypeError):
             yield from_plain(Kept, json.loads(path.read_text(encoding="utf-8"))["kept"])
 
@@ -109,7 +111,9 @@ def _settle(draft: Path, place: Path) -> None:
 
 
 def _head(comparison: Comparison) -> dict[str, Any]:
-    return {name: to_plain(getattr(comparison, name)) for name in ("reference", "candidate", "settings")}
+    return {
+        name: to_plain(getattr(comparison, name)) for name in ("reference", "candidate", "settings")
+    }
 
 
 def _place(folder: Path, comparison_id: str) -> Path:

@@ -82,9 +82,7 @@ def _code_below(entry: str, private: str) -> Iterable[str]:
     ]
 
 
-def _landlock(
-    *, readable: Sequence[str], listable: Sequence[str], writable: Sequence[str]
-) -> None:
+def _landlock(*, readable: Sequence[str], listable: Sequence[str], writable: Sequence[str]) -> None:
     version = landlock_version()
     files = (1 << 13) - 1
     for since, right in ((2, 1 << 13), (3, _TRUNCATE), (5, 1 << 15)):
@@ -95,7 +93,11 @@ def _landlock(
     attributes = struct.pack("QQQ", files, network, scoped)[:known]
     ruleset = _checked(_CREATE_RULESET, attributes, ctypes.c_size_t(known), ctypes.c_uint32(0))
     try:
-        for rights, paths in ((_READ, readable), (_READ_DIR, listable), (files & ~_EXECUTE, writable)):
+        for rights, paths in (
+            (_READ, readable),
+            (_READ_DIR, listable),
+            (files & ~_EXECUTE, writable),
+        ):
             for path in paths:
                 _allow(ruleset, path, rights)
         _checked(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0))
@@ -111,7 +113,9 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         rights = rights if Path(path).is_dir() else rights & _FILE_RIGHTS
         if rights:
-            _checked(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, descriptor), ctypes.c_uint32(0))
+            _checked(
+                _ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, descriptor), ctypes.c_uint32(0)
+            )
     finally:
         os.close(descriptor)
 

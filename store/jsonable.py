@@ -35,12 +35,13 @@ def from_plain(hint: Any, value: Any) -> Any:
     if value is None or hint is Any:
         return value
     hint = without_none(hint)
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         known = get_type_hints(hint)
         return hint(**{k: from_plain(known[k], v) for k, v in value.items() if k in known})
-    if get_origin(hint) is tuple:
+    origin = get_origin(hint)
+    if origin is tuple:
         return tuple(from_plain(get_args(hint)[0], item) for item in value)
-    if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: from_plain(get_args(hint)[1], item) for key, item in value.items()}
     if hint is datetime:
         return datetime.fromtimestamp(value, UTC)

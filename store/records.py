@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from core.comparison import Verdict
@@ -82,3 +82,8 @@ class ComparisonRecord:
     compared: int
     total: int
     created: datetime
+
+
+def now() -> datetime:
+    """The time as records keep it."""
+    return datetime.now(UTC)

@@ -87,7 +87,7 @@ def _struct(values: Sequence[Any], kind: Any) -> Columns:
     return pa.StructArray.from_arrays(arrays, names=names, mask=absent)
 
 
-def _from_struct(array: Columns, kind: type) -> list[Any]:
+def _from_struct(array: Columns, kind: Any) -> list[Any]:
     names = [array.type.field(n).name for n in range(array.type.num_fields)]
     records = _records(dict(zip(names, array.flatten(), strict=True)), kind, len(array))
     present = array.is_valid().to_pylist()

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError, TimeoutError as FutureTimeoutError
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
@@ -79,7 +79,7 @@ class Workers:
 
 def explained(error: BaseException, what: str) -> BaseException:
     """The error of a task as the user should see it; bugs and our own errors stay what they are."""
-    if isinstance(error, FutureTimeoutError):
+    if isinstance(error, TimeoutError):
         return ExplorerError(f"The worker that {what} took too long and was stopped.", _DAMAGED)
     if isinstance(error, MemoryError):
         hint = "Choose a smaller part, or raise PX_WORKER_MEMORY if the dump is to be trusted."

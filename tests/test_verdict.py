@@ -126,10 +126,10 @@ def test_a_container_inherits_from_the_operator_inside_it() -> None:
 
 def test_ids_must_be_equal_to_the_last_element() -> None:
     ids = np.arange(100)
-    reference = run_of({"embed:forward_input.0": ids} | chain({}))
+    reference = run_of(chain({}) | {"embed:forward_input.0": ids})
     other = ids.copy()
     other[50] += 1
-    comparison = compare(reference, run_of({"embed:forward_input.0": other} | chain({})))
+    comparison = compare(reference, run_of(chain({}) | {"embed:forward_input.0": other}))
     judgement = judge(comparison)
     assert judgement.first_divergence == 0
     assert judgement.times_floor[0] == np.inf

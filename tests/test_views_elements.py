@@ -7,10 +7,10 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from dumps_in_memory import run_of
 
 from analysis.views_elements import bits_of, element, worst_elements
 from core.errors import SelectionError
-from dumps_in_memory import run_of
 
 
 def worst(a, b, *, dtype="float32", count=20):

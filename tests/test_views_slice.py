@@ -7,6 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from dumps_in_memory import run_of
 
 from analysis.elementwise import ulps_apart
 from analysis.selection import default, parse
@@ -18,7 +19,6 @@ from analysis.views import (
     slice_view,
 )
 from core.errors import ExplorerError
-from dumps_in_memory import run_of
 
 
 def view(a, b, selection=None, *, dtype="float32", rms=1.0, **size):
@@ -223,13 +223,17 @@ def test_shapes_that_differ_have_no_slice():
         view(np.zeros((2, 3)), np.zeros((3, 2)), ":, :")
 
 
-@pytest.mark.parametrize("text", ["0, :", "0, 0, 0, 0, 0", "9, :, :", "a, :, :", ":, :, :", "0, 3:1, :", "0, x:, x:"])
+@pytest.mark.parametrize(
+    "text", ["0, :", "0, 0, 0, 0, 0", "9, :, :", "a, :, :", ":, :, :", "0, 3:1, :", "0, x:, x:"]
+)
 def test_a_selection_that_does_not_fit_says_so(text):
     with pytest.raises(ExplorerError):
         parse(text, (2, 4, 5))
 
 
-@pytest.mark.parametrize("text", ["0, :, :", "1, x:, y:", "1, 2, :", "0, 1:3, 2:5", "1, 2, 3", "x1:2, 2, y:"])
+@pytest.mark.parametrize(
+    "text", ["0, :, :", "1, x:, y:", "1, 2, :", "0, 1:3, 2:5", "1, 2, 3", "x1:2, 2, y:"]
+)
 def test_a_selection_reads_back_as_it_was_written(text):
     part = parse(text, (2, 4, 5))
     assert part.text((2, 4, 5)) == text

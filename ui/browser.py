@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import streamlit as st
@@ -19,20 +20,19 @@ _copy = st.components.v2.component(
 
 
 def frame() -> None:
-    """Follows in-app links, completes the address, listens for the find key."""
+    """Follows in-app links, goes where the script asked, completes the address, listens to keys."""
     carried = url.query(**url.carried())
-    asked = _frame(
+    target = url.pending()
+    _frame(
         key="frame",
         data={
             "pages": [page for page in url.PAGES if page != "runs"],
             "carried": carried,
             "query": carried if _incomplete() else "",
+            "go": None if target is None else {"href": target, "id": secrets.token_hex(8)},
         },
-        on_go_change=lambda: None,
         height=1,
-    ).go
-    if asked:
-        url.follow(asked)
+    )
 
 
 def _incomplete() -> bool:

@@ -32,6 +32,7 @@ def bar(comparison: Comparison, table: pd.DataFrame) -> Chosen:
     with st.container(horizontal=True, vertical_alignment="center", key="context"):
         st.html(_pair(comparison), width="content")
         step, rank = _number("Step", "step", table), _number("Rank", "rank", table)
+        st.space("stretch")
         _find(table)
         metric = url.choose(
             "Metric", metrics(), key="m", labels=metric_labels(), visible=False, width=190
@@ -102,6 +103,9 @@ def _names(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 
 def _open(names: Mapping[str, tuple[str, str]]) -> None:
-    parameter, value = names[st.session_state["find"]]
+    chosen = st.session_state["find"]
+    if chosen is None:
+        return
     st.session_state["find"] = None
+    parameter, value = names[chosen]
     url.go_after("tensor" if parameter == "t" else "layers", **{parameter: value})

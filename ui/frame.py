@@ -48,18 +48,27 @@ def page(title: str) -> Iterator[View]:
     The one place where errors meant for the user are caught; everything else is a bug and crashes.
     """
     del title  # the navigation names the page; kept in the call so that a page reads well
+    views: list[View] = []
     with shell():
-        view = _view()
+        views.append(_view())
         url.remember()
-        yield view
+    if not views:
+        st.stop()  # the edge has explained why
+    with _edge():
+        yield views[0]
 
 
 @contextmanager
 def shell() -> Iterator[None]:
     """Style, in-app links and the edge for errors, for a page without a comparison."""
-    url.go_pending()
     style.apply(current_theme())
     browser.frame()
+    with _edge():
+        yield
+
+
+@contextmanager
+def _edge() -> Iterator[None]:
     try:
         yield
     except ExplorerError as error:

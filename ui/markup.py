@@ -72,14 +72,18 @@ def figures(values: Iterable[tuple[str, str, str]]) -> str:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, numeric: Sequence[int] = (), label: str
 ) -> str:
-    """A table of HTML cells; `numeric` columns are right-aligned under right-aligned heads."""
+    """A table of HTML cells; `numeric` columns are right-aligned under right-aligned heads.
+
+    With every head empty the table has none.
+    """
     right = [' class="px-num"' if i in numeric else "" for i in range(len(head))]
     top = "".join(f'<th scope="col"{r}>{cell}</th>' for cell, r in zip(head, right, strict=True))
+    heads = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
     body = "".join(
         f"<tr>{''.join(f'<td{r}>{cell}</td>' for cell, r in zip(row, right, strict=True))}</tr>"
         for row in rows
     )
     return (
         f'<div class="px-scroll" tabindex="0" role="region" aria-label="{for_html(label)}">'
-        f'<table class="px-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<table class="px-table">{heads}<tbody>{body}</tbody></table></div>'
     )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -38,7 +38,7 @@ PAGES: Mapping[str, str] = {
 }
 CARRIED = ("c", "m", "step", "rank")
 _LAST = "address"  # session key: the carried parameters of the last page shown
-_PENDING = "go"  # session key: where a callback asked to go
+_PENDING = "go"  # session key: address of the page to open next
 
 
 def get(name: str, default: str | None = None) -> str | None:
@@ -67,10 +67,16 @@ def query(**params: object) -> str:
 
 
 def link(page: str, **params: object) -> str:
-    """Relative address of a page: the carried parameters, overridden and followed by `params`."""
-    base = {} if page == "runs" else carried()
-    path = "./" if page == "runs" else page
-    return path + query(**(base | params))
+    """Relative address of a page: the carried parameters, overridden and followed by `params`.
+
+    Step and rank belong to a comparison and do not go along to another one.
+    """
+    if page == "runs":
+        return "./" + query(**params)
+    base = carried()
+    if "c" in params and params["c"] != base.get("c"):
+        base = {name: value for name, value in base.items() if name == "m"}
+    return page + query(**(base | params))
 
 
 def put(**params: object) -> None:
@@ -84,27 +90,23 @@ def put(**params: object) -> None:
 
 def go(page: str, **params: object) -> None:
     """Opens another page as `link` would name it. In the script's body; does not return."""
-    follow(link(page, **params))
+    go_after(page, **params)
+    st.rerun()
 
 
 def go_after(page: str, **params: object) -> None:
-    """Opens another page from a callback: the frame goes there when the callback is done."""
+    """Opens another page once the callback that asks for it is done."""
     st.session_state[_PENDING] = link(page, **params)
 
 
-def go_pending() -> None:
-    """Goes where a callback of this run asked to go, if any did."""
+def pending() -> str | None:
+    """Where this session was asked to go, once; the frame's browser component goes there.
+
+    Not `st.switch_page`: that leaves an entry in the browser's history that names the old page with
+    the new page's query, and Back would stop at it.
+    """
     target = st.session_state.pop(_PENDING, None)
-    if target:
-        follow(target)
-
-
-def follow(href: str) -> None:
-    """Opens a relative address made by `link`; anything else is ignored."""
-    path, _, tail = href.partition("?")
-    page = "runs" if path in ("", "./") else path
-    if page in PAGES:
-        st.switch_page(f"pages/{page}.py", query_params=dict(parse_qsl(tail)))
+    return None if target is None else str(target)
 
 
 def choose(

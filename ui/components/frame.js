@@ -1,5 +1,5 @@
-// What the frame does in the browser: in-app links without a reload, the address kept complete,
-// navigation links that carry the comparison, and "/" to find a module or tensor.
+// What the frame does in the browser: opens pages without a reload, keeps the address complete,
+// lets navigation links carry the comparison, and focuses the finder on "/".
 const FIND = ".st-key-find input";
 
 function inField(event) {
@@ -7,8 +7,22 @@ function inField(event) {
   return el?.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el?.tagName);
 }
 
-export default function ({ data, setTriggerValue }) {
+// One entry in the history and one run of the script: Streamlit follows the address on popstate.
+function visit(href, pages) {
+  const url = new URL(href, location.href);
+  const page = url.pathname.split("/").pop();
+  if (url.origin !== location.origin || (page && !pages.includes(page))) return;
+  history.pushState({}, "", url);
+  dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+  document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
+}
+
+export default function ({ data }) {
   if (data.query && !location.search) history.replaceState(history.state, "", location.pathname + data.query);
+  if (data.go && data.go.id !== window.__pxWent) {
+    window.__pxWent = data.go.id;
+    visit(data.go.href, data.pages);
+  }
 
   const carry = () => {
     for (const a of document.querySelectorAll("a[data-testid^=stTopNav],a[data-testid=stSidebarNavLink]")) {
@@ -21,7 +35,7 @@ export default function ({ data, setTriggerValue }) {
     const a = event.composedPath().find((el) => el?.matches?.("a.px-go"));
     if (!a || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    setTriggerValue("go", a.getAttribute("href"));
+    visit(a.getAttribute("href"), data.pages);
   };
   const onKey = (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || inField(event)) return;

@@ -1,0 +1,5 @@
+"""HTTP routes beside the pages: upload, health and views as JSON."""
+
+from api.routing import routes
+
+__all__ = ["routes"]

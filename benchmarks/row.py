@@ -1,0 +1,59 @@
+"""One line of the result table, and how to run something and see what it took."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured, against what."""
+
+    what: str
+    value: str
+    reference: str = "–"
+    ratio: str = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Wall time and peak resident memory of a finished process."""
+
+    seconds: float
+    peak_mb: float
+
+
+def cost_of(command: Sequence[str]) -> Cost:
+    """Run a Python command line to its end; exit codes 0 and 1 are both answers."""
+    code = (
+        "import resource, subprocess, sys, time\n"
+        "start = time.perf_counter()\n"
+        "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
+        "assert done.returncode in (0, 1), done.returncode\n"
+        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+        "print(time.perf_counter() - start, peak)"
+    )
+    outer = [sys.executable, "-c", code, sys.executable, *command]
+    done = subprocess.run(outer, cwd=ROOT, check=True, capture_output=True, text=True)
+    seconds, peak = done.stdout.split()
+    return Cost(float(seconds), int(peak) / 1024)
+
+
+def own_peak_mb() -> float:
+    """Peak resident memory of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def timed(work) -> float:  # type: ignore[no-untyped-def]
+    """Seconds that one call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

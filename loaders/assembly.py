@@ -1,0 +1,148 @@
+"""Puts the files of a dump together into one run: order, ids, provenance, fingerprint."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import blake3
+
+from core.errors import LoadError
+from core.runs import Array, Problem, Run, Selection
+from core.tensors import TensorInfo
+from loaders.listing import Listing
+from loaders.part import DumpFile, Part, Source
+
+_MOST_VALUES = 4  # distinct values of one provenance key that are spelled out
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that a loader has read."""
+
+    file: DumpFile
+    part: Part
+    status: os.stat_result
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The values of a run, by tensor id."""
+
+    by_id: Mapping[str, Source]
+
+    def chunks(self, tensor: TensorInfo, elements: int) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` (the last one shorter), in order."""
+        return self.by_id[tensor.id].chunks(elements)
+
+    def read(self, tensor: TensorInfo, selection: Selection) -> Array:
+        """The selected part: integers drop an axis, slices keep it."""
+        return self.by_id[tensor.id].read(selection)
+
+
+def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
+    """One run of all files: steps in order, within a step ranks, within those the files' own order."""
+    problems = [*listing.problems, *(p for each in opened for p in each.part.problems)]
+    items = [
+        (info, source)
+        for each, prefix in zip(opened, _prefixes(opened), strict=True)
+        for info, source in _named(each.part, prefix)
+    ]
+    if not items:
+        raise LoadError(f"{label} holds no tensor that can be read.", _why(problems))
+    items.sort(key=lambda item: (_first(item[0].step), _first(item[0].rank)))
+    tensors: dict[str, TensorInfo] = {}
+    sources: dict[str, Source] = {}
+    for order, (info, source) in enumerate(items):
+        tensor_id = _free(info.id, tensors)
+        tensors[tensor_id] = replace(info, id=tensor_id, order=order)
+        sources[tensor_id] = source
+    return Run(
+        label=label,
+        fingerprint=_fingerprint(opened),
+        tensors=tensors,
+        values=Sources(sources),
+        provenance=_provenance(opened, listing),
+        problems=tuple(problems),
+    )
+
+
+def _named(part: Part, prefix: str) -> Iterator[tuple[TensorInfo, Source]]:
+    for info, source in part.items:
+        if prefix:
+            module = ".".join(filter(None, (prefix.replace("/", "."), info.module)))
+            info = replace(info, name=f"{prefix}/{info.name}", module=module)
+        yield replace(info, id=_id(info)), source
+
+
+def _id(info: TensorInfo) -> str:
+    step = "" if info.step is None else f"step{info.step}/"
+    rank = "" if info.rank is None else f"rank{info.rank}/"
+    return f"{step}{rank}{info.name}"
+
+
+def _first(number: int | None) -> int:
+    return -1 if number is None else number
+
+
+def _prefixes(opened: Sequence[Opened]) -> list[str]:
+    """What goes before the names of a file that shares an id with another file, else nothing.
+
+    Its folder if that tells the files apart, else its path without suffix.
+    """
+    holders: dict[str, set[int]] = defaultdict(set)
+    for number, each in enumerate(opened):
+        for info, _ in each.part.items:
+            holders[_id(info)].add(number)
+    clashing = set().union(*(files for files in holders.values() if len(files) > 1))
+    paths = [PurePosixPath(each.file.name) for each in opened]
+    folders = {paths[number].parent for number in clashing}
+    apart = len(folders) == len(clashing) and PurePosixPath() not in folders
+    return [
+        str(path.parent if apart else path.with_suffix("")) if number in clashing else ""
+        for number, path in enumerate(paths)
+    ]
+
+
+def _free(tensor_id: str, taken: Mapping[str, TensorInfo]) -> str:
+    """The id itself, or with a number if the dump uses a name twice for one step and rank."""
+    if tensor_id not in taken:
+        return tensor_id
+    number = 2
+    while f"{tensor_id}~{number}" in taken:
+        number += 1
+    return f"{tensor_id}~{number}"
+
+
+def _fingerprint(opened: Sequence[Opened]) -> str:
+    digest = blake3.blake3()
+    for each in sorted(opened, key=lambda each: each.file.name):
+        line = (each.file.name, each.status.st_size, each.status.st_mtime_ns)
+        digest.update(repr(line).encode())
+    return digest.hexdigest()
+
+
+def _provenance(opened: Sequence[Opened], listing: Listing) -> dict[str, str]:
+    values: dict[str, dict[str, None]] = defaultdict(dict)
+    for each in opened:
+        for key, value in each.part.provenance.items():
+            values[key][value] = None
+    joined = {key: _joined(list(found)) for key, found in values.items()}
+    ignored = {"files.ignored": str(listing.ignored)} if listing.ignored else {}
+    return joined | {"files": str(len(opened))} | ignored
+
+
+def _joined(values: list[str]) -> str:
+    more = len(values) - _MOST_VALUES
+    shown = ", ".join(values[:_MOST_VALUES])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _why(problems: Sequence[Problem]) -> str:
+    if not problems:
+        return "Give a folder or file with HDF5 dumps."
+    first = problems[0]
+    return f"First of {len(problems)} problems: {first.where}: {first.message}"

@@ -1,0 +1,88 @@
+"""Opens a dump: a folder of files or one file, each read by the loader that recognises it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+from core.errors import LoadError
+from core.runs import Problem, Run
+from loaders.assembly import Opened, assembled
+from loaders.limits import Limits
+from loaders.listing import Listing, listed, looks_like_dump
+from loaders.part import DumpFile, Refusal
+from loaders.registry import LOADERS, Loader
+
+_HEAD = 4096
+# Other formats that hold tensors: worth a word when a dump has them, not one a file.
+_UNREAD = (".npy", ".npz", ".pt", ".pth", ".safetensors")
+
+
+def open_run(path: Path, *, label: str | None = None, limits: Limits | None = None) -> Run:
+    """The dump at a path, described; `label` names it, by default the folder's own name.
+
+    LoadError if nothing in it can be read; single troubles are problems of the run.
+    """
+    LOADERS.discover()
+    try:
+        root = path.resolve(strict=True)  # the user's own link is followed, links inside are not
+    except (OSError, RuntimeError) as error:
+        raise LoadError(f"There is no dump at {path}.", "Check the path.") from error
+    listing = listed(root, limits or Limits())
+    unread: Counter[str] = Counter()
+    opened = []
+    for file in listing.files:
+        try:
+            part = _part(file, listing, unread)
+        except Refusal as refusal:
+            listing.problems.append(Problem(refusal.code, file.name, refusal.problem.message))
+        except LoadError as error:
+            listing.problems.append(Problem("unreadable", file.name, str(error)))
+        else:
+            opened.extend([part] if part else [])
+    listing.problems.extend(_unread_problems(unread))
+    return assembled(opened, listing, label=label or _label(root))
+
+
+def _part(file: DumpFile, listing: Listing, unread: Counter[str]) -> Opened | None:
+    """A file as its loader reads it, None if it belongs to no format known here."""
+    status, head = _first_look(file)
+    loader = LOADERS.loader_for(head, file.path)
+    if loader is not None:
+        return Opened(file, loader.open(file), status)
+    if looks_like_dump(file.path):
+        what = "it is empty." if not head else "its content is of no format known here."
+        listing.problems.append(Problem("unknown-format", file.name, what))
+    elif file.path.suffix.lower() in _UNREAD:
+        unread[file.path.suffix.lower()] += 1
+    else:
+        listing.ignored += 1
+    return None
+
+
+def _first_look(file: DumpFile) -> tuple[os.stat_result, bytes]:
+    try:
+        descriptor = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise Refusal("unreadable", file.name, f"{error.strerror}.") from error
+    try:
+        return os.fstat(descriptor), os.pread(descriptor, _HEAD, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _unread_problems(unread: Counter[str]) -> list[Problem]:
+    known = ", ".join(loader.title for loader in _titles())
+    return [
+        Problem("unknown-format", f"*{suffix}", f"{count} files are not read. Known: {known}.")
+        for suffix, count in sorted(unread.items())
+    ]
+
+
+def _titles() -> list[Loader]:
+    return [LOADERS[name] for name in sorted(LOADERS)]
+
+
+def _label(root: Path) -> str:
+    return root.name or str(root)

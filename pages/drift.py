@@ -1,0 +1,16 @@
+"""Which distributions moved most, wherever in the tensor?"""
+
+import streamlit as st
+
+from ui import frame
+from ui.cards import drift
+
+with frame.page("Drift") as view:
+    ranking = drift.choose(view)
+    wide, narrow = st.columns([1.5, 1], gap="medium")
+    with wide:
+        drift.along(view, ranking)
+    with narrow:
+        drift.distribution(view, ranking)
+    drift.ranked(ranking)
+    frame.foot(f"python cli.py show {view.comparison.id}")

@@ -1,0 +1,17 @@
+"""Which operators differ, and who added the error?"""
+
+import streamlit as st
+
+from ui import frame
+from ui.cards import layers, operators, scope
+
+with frame.page("Layers") as view:
+    asked = scope.choose(view)
+    scope.sentence(asked, view)
+    wide, narrow = st.columns([1.72, 1], gap="medium")
+    with wide:
+        height = layers.heat(view, asked)
+    with narrow:
+        layers.inside(view, asked, height=height)
+    operators.draw(asked)
+    frame.foot(f"python cli.py show {view.comparison.id}")

@@ -1,0 +1,20 @@
+"""Whether the two runs part, where, and how much was compared."""
+
+import streamlit as st
+
+from ui import frame
+from ui.cards import coverage, path, provenance, verdict, worklist
+
+with frame.page("Overview") as view:
+    verdict.draw(view.comparison, view.judgement, view.table)
+    path.draw(view)
+    left, middle, right = st.columns([1.4, 0.8, 1.3], gap="medium")
+    with left:
+        worklist.draw(view.comparison, view.judgement, view.rows)
+    with middle:
+        coverage.draw(view.comparison, view.table)
+    with right:
+        provenance.draw(view.comparison)
+    coverage.unmatched(view.comparison)
+    provenance.problems(view.comparison)
+    frame.foot(f"python cli.py show {view.comparison.id}")

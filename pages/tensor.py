@@ -1,0 +1,16 @@
+"""Which elements differ, in what pattern, and by how many bits?"""
+
+from ui import frame
+from ui.cards import distributions, slice, tensor
+
+with frame.page("Tensor") as view:
+    subject = tensor.find(view)
+    tensor.head(view, subject)
+    tensor.neighbours(view, subject)
+    if subject.pair.stats is None:
+        tensor.problem(subject)
+    else:
+        slice.draw(view, subject)
+        distributions.draw(view, subject)
+        distributions.elements(view, subject)
+    frame.foot(f"python cli.py show {view.comparison.id}")

@@ -1,0 +1,261 @@
+"""The workspace: what pages, routes and commands ask for runs, comparisons and answers."""
+
+from __future__ import annotations
+
+import functools
+import secrets
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import pandas as pd
+import sqlalchemy as sa
+
+from analysis.compare import compare
+from analysis.table import pair_table
+from analysis.verdict import judge
+from core.comparison import Comparison, Judgement, Settings
+from core.errors import NotHereError
+from store import catalogue, comparisons, tokens
+from store.cache import Recent, key_of
+from store.catalogue import Catalogue
+from store.comparing import Compare
+from store.confinement import Bounds
+from store.jobs import Jobs, list_comparison
+from store.layout import Layout, Owner, is_alive, sweep_owners
+from store.options import Options, from_environment, workspace_root
+from store.records import ComparisonRecord, JobRecord, Origin, RunRecord
+from store.runs import Runs
+from store.tasks import Dump, call
+from store.uploads import Received, Uploads
+from store.workers import Workers
+
+T = TypeVar("T")
+_ASKED = ("store.tasks", "analysis.views")  # imported by workers before the first task comes
+_COMPARING = ("store.comparing",)
+_KEPT_COMPARISONS = 4
+_KEPT_ANSWERS = 64
+
+
+class Workspace:
+    """One workspace folder and the workers that serve it. Close it, or use it in a `with`."""
+
+    def __init__(
+        self, root: Path, *, options: Options | None = None, engine: Compare = compare
+    ) -> None:
+        self._options = options or from_environment()
+        self._layout = Layout(root.resolve())
+        self._layout.create()
+        sweep_owners(self._layout.jobs)
+        self._owner = Owner(self._layout.jobs)
+        self._catalogue = Catalogue(self._layout.catalogue)
+        bounds = self._bounds()
+        self._questions = Workers(self._options.questions, bounds, preload=_ASKED)
+        self._comparing = Workers(self._options.comparisons, bounds, preload=_COMPARING)
+        self._runs = Runs(
+            self._layout, self._catalogue, self._questions, self._options, self._owner
+        )
+        self._jobs = Jobs(
+            self._layout,
+            self._catalogue,
+            self._comparing,
+            self._runs,
+            self._owner,
+            options=self._options,
+            engine=engine,
+        )
+        self.uploads = Uploads(self._layout.uploads)
+        self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
+        self._judgements: Recent[Judgement] = Recent(_KEPT_COMPARISONS)
+        self._tables: Recent[pd.DataFrame] = Recent(_KEPT_COMPARISONS)
+        self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
+        self._tidy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where dumps on this machine may be opened, beside the samples."""
+        return self._options.folders
+
+    @property
+    def max_upload(self) -> int:
+        """Bytes one upload may have."""
+        return self._options.max_upload
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, newest first."""
+        return self._runs.all()
+
+    def run(self, run_id: str) -> RunRecord:
+        """The run of this id; NotHereError if there is none."""
+        return self._runs.get(run_id)
+
+    def add_folder(
+        self, path: Path, *, label: str | None = None, origin: Origin = "folder"
+    ) -> RunRecord:
+        """Add a dump on this machine; a worker describes it. LoadError outside permitted folders.
+
+        The same unchanged dump is added once. It may be compared at once, also while it is read.
+        """
+        return self._runs.add_folder(path, label=label, origin=origin)
+
+    def add_upload(self, received: Received) -> RunRecord:
+        """Add a complete upload; the run has the upload's id."""
+        return self._runs.add_upload(received)
+
+    def submit(
+        self, reference_id: str, candidate_id: str, settings: Settings | None = None
+    ) -> JobRecord:
+        """Compare two runs in a worker; done at once when this comparison was made before."""
+        return self._jobs.submit(reference_id, candidate_id, settings or Settings())
+
+    def job(self, job_id: str) -> JobRecord:
+        """The job of this id as it stands; NotHereError if there is none."""
+        return self._jobs.get(job_id)
+
+    def jobs(self) -> list[JobRecord]:
+        """The newest jobs, newest first."""
+        return self._jobs.all()
+
+    def cancel(self, job_id: str) -> JobRecord:
+        """Stop a job within a second; one that is over stays as it is."""
+        return self._jobs.cancel(job_id)
+
+    def recent(self, limit: int = 10) -> list[ComparisonRecord]:
+        """The newest comparisons, newest first."""
+        table = catalogue.comparisons
+        query = sa.select(table).order_by(table.c.created.desc()).limit(limit)
+        with self._catalogue.reading() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [catalogue.record(ComparisonRecord, row) for row in rows]
+
+    def comparison(self, comparison_id: str) -> Comparison:
+        """The comparison of this id; NotHereError if there is none."""
+        return self._comparisons.get(
+            comparison_id, lambda: comparisons.read(self._layout.comparisons, comparison_id)
+        )
+
+    def judgement(self, comparison_id: str) -> Judgement:
+        """What the analysis makes of a comparison."""
+        return self._judgements.get(comparison_id, lambda: judge(self.comparison(comparison_id)))
+
+    def table(self, comparison_id: str) -> pd.DataFrame:
+        """One row a pair; shared by all sessions, so never change it."""
+        return self._tables.get(
+            comparison_id,
+            lambda: pair_table(self.comparison(comparison_id), self.judgement(comparison_id)),
+        )
+
+    def ask(self, comparison_id: str, function: Callable[..., T], **arguments: Any) -> T:
+        """`function(reference, candidate, **arguments)` on the two dumps, in a confined worker.
+
+        `function` stands at the top of a module and depends on nothing but its arguments; recent
+        answers are kept, so treat one as read-only. Raises NotHereError when a dump is gone,
+        ExplorerError when the worker crashed, ran out of memory or took too long.
+        """
+        dumps = [self._dump(comparison_id, side) for side in ("reference", "candidate")]
+
+        def answer() -> Any:
+            what = f"read {dumps[0].label} and {dumps[1].label}"
+            limit = self._options.ask_s
+            return self._questions.call(what, call, function, *dumps, arguments, timeout_s=limit)
+
+        asked = f"{function.__module__}.{function.__qualname__}"
+        key = key_of(comparison_id, asked, *sorted(arguments.items()))
+        result: T = answer() if key is None else self._answers.get(key, answer)
+        return result
+
+    def upload_token(self, user: str) -> str:
+        """A token that lets a browser upload for a user."""
+        return tokens.issue(self._layout.secret(), user)
+
+    def token_user(self, token: str) -> str | None:
+        """Whose upload token this is; None when it is not one of ours or too old."""
+        return tokens.user_of(self._layout.secret(), token)
+
+    def check(self) -> None:
+        """Raise OSError or an SQLAlchemy error when the workspace cannot be written or read."""
+        probe = self._layout.jobs / f".{secrets.token_hex(6)}"
+        probe.write_bytes(b"")
+        probe.unlink()
+        self.recent(1)
+
+    def warm(self) -> None:
+        """Start the workers now, so that the first question does not wait for them."""
+        self._questions.warm()
+        self._comparing.warm()
+
+    def close(self) -> None:
+        """End the workers; jobs that run will be found interrupted."""
+        self._runs.close()
+        self._jobs.close()
+        self._questions.close()
+        self._comparing.close()
+        self._catalogue.close()
+        self._owner.release()
+
+    def _bounds(self) -> Bounds:
+        return Bounds(
+            readable=(str(self._layout.uploads), *map(str, self._options.readable)),
+            writable=(str(self._layout.comparisons), str(self._layout.jobs)),
+            private=str(self._layout.root),
+            nbytes=self._options.memory,
+        )
+
+    def _tidy(self) -> None:
+        """Remove what killed servers left half-done and take up what they had not finished."""
+        comparisons.sweep(self._layout.comparisons, functools.partial(is_alive, self._layout.jobs))
+        self.uploads.sweep()
+        with self._catalogue.writing() as connection:
+            ids = connection.execute(sa.select(catalogue.comparisons.c.id)).scalars()
+            for kept in comparisons.kept(self._layout.comparisons, known=frozenset(ids)):
+                list_comparison(connection, kept)
+        self._runs.resume()
+
+    def _dump(self, comparison_id: str, side: str) -> Dump:
+        """A dump of one side that is still there and unchanged, wherever it came from."""
+        gone: NotHereError | None = None
+        for run_id in self._origins(comparison_id, side):
+            try:
+                return self._runs.dump(self._runs.get(run_id))
+            except NotHereError as error:
+                gone = gone or error
+        self.comparison(comparison_id)  # a foreign link is told so
+        raise gone or NotHereError(
+            f"The {side} dump of this comparison is not on this server.",
+            "Add the dump and compare again; the link stays the same.",
+        )
+
+    def _origins(self, comparison_id: str, side: str) -> list[str]:
+        links = catalogue.comparison_runs.c
+        query = sa.select(links.run_id).where(
+            links.comparison_id == comparison_id, links.side == side
+        )
+        with self._catalogue.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+
+def default() -> Workspace:
+    """The workspace of this process, opened once: PX_WORKSPACE, else `workspace` beside app.py."""
+    with _opening:
+        return _opened(workspace_root())
+
+
+_opening = threading.Lock()
+
+
+@functools.cache
+def _opened(root: Path) -> Workspace:
+    return Workspace(root)

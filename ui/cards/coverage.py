@@ -1,0 +1,79 @@
+"""How much was compared, how it came out, how it was matched, and what is in one run only."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from charts.names import for_html
+from charts.numbers import count, shape, share
+from charts.tokens import MARKS
+from core.comparison import Comparison
+from core.tensors import TensorInfo
+from ui import url
+from ui.markup import heading, table, verdict_word
+
+_METHODS = {"exact": "by name", "normalised": "by rule", "sequence": "by order"}
+
+
+def draw(comparison: Comparison, pairs: pd.DataFrame) -> None:
+    """A bar, a row per verdict, then the tensors in one run only and how pairs were matched."""
+    counts = pairs["verdict"].value_counts()
+    unmatched = {
+        "reference": len(comparison.unmatched_reference),
+        "candidate": len(comparison.unmatched_candidate),
+    }
+    whole = len(pairs) + sum(unmatched.values())
+    bar = "".join(
+        f'<i class="px-{verdict}" style="flex:{max(int(counts[verdict]), whole / 100):g}"></i>'
+        for verdict in MARKS
+        if verdict in counts
+    )
+    bar += "".join(f'<i class="px-only" style="flex:{max(n, whole / 100):g}"></i>'
+                   for n in unmatched.values() if n)  # fmt: skip
+    rows = [
+        (verdict_word(v), count(int(counts.get(v, 0))), share(int(counts.get(v, 0)), whole))
+        for v in MARKS
+    ]
+    rows += [
+        (f'<span class="px-muted">In the {side} only</span>', count(n), share(n, whole))
+        for side, n in unmatched.items()
+        if n
+    ]
+    st.html(
+        f'{heading("Coverage")}<div class="px-bar" aria-hidden="true">{bar}</div>'
+        + table(["", "", ""], rows, numeric=(1, 2), label="Coverage by verdict")
+        + f'<p class="px-muted">{for_html(_matched(pairs))}</p>'
+    )
+
+
+def _matched(pairs: pd.DataFrame) -> str:
+    methods = pairs["match"].value_counts()
+    return "Matched: " + ", ".join(
+        f"{count(int(methods.get(method, 0)))} {words}" for method, words in _METHODS.items()
+    )
+
+
+def unmatched(comparison: Comparison) -> None:
+    """The tensors in one run only, by name; opened by the address."""
+    sides = {
+        "reference": comparison.unmatched_reference,
+        "candidate": comparison.unmatched_candidate,
+    }
+    total = sum(map(len, sides.values()))
+    if not total:
+        return
+    title = f"{count(total)} tensors in one run only"
+    with st.expander(title, expanded=url.get("list") == "unmatched", key="unmatched"):
+        frame = pd.DataFrame([_line(side, t) for side, ts in sides.items() for t in ts])
+        st.dataframe(frame, hide_index=True)
+
+
+def _line(side: str, tensor: TensorInfo) -> dict[str, str]:
+    return {
+        "in the": side,
+        "tensor": tensor.name,
+        "slot": tensor.slot_label,
+        "dtype": tensor.dtype,
+        "shape": shape(tensor.shape),
+    }

@@ -1,0 +1,175 @@
+"""Parts of the Drift page: the ranked table, the metric along execution order, one distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from analysis.views_distributions import value_curves
+from analysis.views_rows import kinds, of_kind
+from charts import drift
+from charts.execution import blocks
+from charts.histograms import value_histogram
+from charts.names import common_prefix, for_html, shorten
+from charts.numbers import UNDEFINED, count, error
+from charts.template import CONFIG
+from core.errors import NotHereError
+from metrics import METRICS
+from ui import chart, url
+from ui.cards.distributions import SCALES, values_title
+from ui.frame import View
+from ui.markup import anchor, heading, key, muted, table, verdict_word
+
+PAGE = 50
+FEW = 1000  # elements below which a histogram says little
+COLUMNS = (
+    "js_divergence", "ks", "psi", "wasserstein_1_relative", "quantile_shift_median",
+    "quantile_shift_p99",
+)  # fmt: skip
+_OWN = ("t", "drift", "kind", "scale")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Rows of the chosen kind with a value, most moved first; `every` also has those without."""
+
+    metric: str
+    every: pd.DataFrame
+    rows: pd.DataFrame
+    chosen: int  # pair shown at the right, -1 when there is none
+
+
+def choose(view: View) -> Ranking:
+    """Pickers and the standing line; NotHereError when the address names a tensor not here."""
+    family = {name: name for name, metric in METRICS.items() if metric.family == "drift"}
+    labels = {name: METRICS[name].label for name in family}
+    with st.container(horizontal=True, vertical_alignment="center", key="drift-bar"):
+        st.html(
+            '<p class="px-says">Blind to position: a permuted tensor does not move.</p>'
+        )
+        present = kinds(view.rows)
+        kind = url.choose(
+            "Tensors", {k: k for k in present}, key="kind", labels=present, visible=False, width=180
+        )
+        metric = url.choose(
+            "Moved by", family, key="drift", labels=labels, visible=False, width=220
+        )
+    every = of_kind(view.rows, kind).copy()
+    every["x"] = np.arange(len(every))
+    every["block"] = blocks(every["operator"])
+    size = every[metric].abs()
+    rows = every.loc[size[size.notna()].sort_values(ascending=False, kind="stable").index]
+    return Ranking(metric, every, rows, _chosen(view, rows))
+
+
+def along(view: View, ranking: Ranking) -> None:
+    """The metric along execution order; a click shows that tensor's distributions."""
+    metric = METRICS[ranking.metric]
+    with st.container(horizontal=True, vertical_alignment="center", key="head-drift"):
+        st.html(heading(_answer(ranking), f"{metric.label}, in execution order"))
+        chart.as_table(ranking.rows[["operator", "slot", *COLUMNS, "tensor"]], key="drift-table")
+    figure = drift.moved(
+        ranking.every, column=ranking.metric, label=metric.label, chosen=ranking.chosen,
+        theme=view.theme,
+    )  # fmt: skip
+    chart.clickable(figure, key="drift-path", on_click=_show, alt=_answer(ranking))
+
+
+def distribution(view: View, ranking: Ranking) -> None:
+    """Both sides' distributions of the chosen tensor, and a link to it."""
+    with st.container(horizontal=True, vertical_alignment="center", key="head-moved"):
+        keys = f"<span>{key('reference')}reference</span><span>{key('candidate')}candidate</span>"
+        st.html(heading("Distribution", "", keys))
+        scale = url.choose(
+            "Value axis", {k: k for k in SCALES}, key="scale", labels=SCALES,
+            style="segments", visible=False,
+        )  # fmt: skip
+    if ranking.chosen < 0:
+        st.html(f'<p class="px-note">{muted("No tensor of this kind has a distribution.")}</p>')
+        return
+    row = view.table.iloc[ranking.chosen]
+    pair = view.comparison.pairs[ranking.chosen]
+    link = anchor(url.link("tensor", t=row["tensor"]), "Open tensor →")
+    name = f"{row['operator']} · {row['slot']}"
+    st.html(f'<p class="px-note"><b>{for_html(name, 200)}</b> {link}</p>')
+    if pair.stats is None:
+        st.html(f'<p class="px-note">Not compared: {for_html(pair.problem or "", 300)}</p>')
+        return
+    curves = value_curves(pair.stats, symlog=scale == "symlog")
+    figure = value_histogram(curves, theme=view.theme, height=drift.HEIGHT - 30)
+    title = values_title(pair.stats, float(row["ks"]))
+    st.plotly_chart(figure, theme=None, key="drift-values", config=CONFIG, alt=title)
+    st.html(f'<p class="px-note">{for_html(title)}{_few(pair.stats.count)}</p>')
+
+
+def ranked(ranking: Ranking) -> None:
+    """The most moved tensors with every drift measure; a head ranks by it."""
+    without = len(ranking.every) - len(ranking.rows)
+    shown = ranking.rows.head(PAGE)
+    rest = f"the first {PAGE} of {count(len(ranking.rows))}" if len(ranking.rows) > PAGE else "all"
+    aside = f"{rest}, ranked by {METRICS[ranking.metric].label}"
+    st.html(heading("Most moved", aside))
+    prefix = common_prefix([str(path) for path in shown["operator"].unique()])
+    heads = ["", "Operator", "Slot", *(_head(name, ranking.metric) for name in COLUMNS), "Elements", "Verdict"]
+    rows = []
+    for place, row in enumerate(shown.to_dict("records"), 1):
+        text = shorten(str(row["operator"]).removeprefix(prefix) or "model", 44)
+        rows.append([
+            muted(str(place)),
+            anchor(_here(t=row["tensor"]), text, mono=True, title=str(row["tensor"])),
+            muted(str(row["slot"])),
+            *(_cell(float(row[name])) for name in COLUMNS),
+            count(int(row["elements"])),
+            verdict_word(row["verdict"]),
+        ])  # fmt: skip
+    st.html(table(heads, rows, numeric=range(3, 4 + len(COLUMNS)), label="Most moved"))
+    if without:
+        st.html(f'<p class="px-note">{count(without)} tensors without a value are not ranked.</p>')
+
+
+def _chosen(view: View, rows: pd.DataFrame) -> int:
+    asked = url.get("t")
+    if asked is None:
+        return int(rows["pair"].iat[0]) if len(rows) else -1
+    at = view.table.index[view.table["tensor"] == asked]
+    if not len(at):
+        raise NotHereError(f"This comparison has no tensor {asked!r}.", "Pick one from the table.")
+    return int(view.table.loc[at[0], "pair"])
+
+
+def _answer(ranking: Ranking) -> str:
+    if ranking.rows.empty:
+        return "No distribution could be compared"
+    top = ranking.rows.iloc[0]
+    if not top[ranking.metric]:
+        return "No distribution moved"
+    label, value = METRICS[ranking.metric].label, error(float(top[ranking.metric]))
+    return f"{shorten(str(top['operator']), 40)} moved most: {label} {value}"
+
+
+def _few(elements: int) -> str:
+    if elements >= FEW:
+        return ""
+    return f" · only {count(elements)} elements: a histogram of so few says little"
+
+
+def _head(name: str, ranked_by: str) -> str:
+    arrow = " ↓" if name == ranked_by else ""
+    return anchor(_here(drift=name), METRICS[name].label + arrow, title=METRICS[name].help)
+
+
+def _cell(value: float) -> str:
+    text = error(value)
+    why = "not defined for this pair"
+    return text if text != UNDEFINED else f'<span title="{why}">{UNDEFINED}</span>'
+
+
+def _here(**changes: object) -> str:
+    return url.link("drift", **({name: url.get(name) for name in _OWN} | changes))
+
+
+def _show(customdata: list[str]) -> None:
+    url.put(t=customdata[0])

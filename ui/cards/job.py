@@ -1,0 +1,100 @@
+"""A comparison being computed: progress, time left, Cancel; then the verdict."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from charts.names import for_html, for_markdown, plain
+from charts.numbers import count, duration, rate, share, size
+from core.errors import ExplorerError
+from store.records import JobRecord
+from store.workspace import Workspace
+from ui import url
+from ui.markup import anchor
+
+_POLL_S = 0.5
+_WATCHED = (
+    "watched-jobs"  # session key: jobs seen unfinished here, so that their end opens the page
+)
+_PACE = "job-pace"  # session key: job, time and bytes when it was first seen moving
+
+
+def start(job: JobRecord) -> None:
+    """In a callback: shows the job's progress, or its comparison when that was made before."""
+    if job.status == "done" and job.comparison_id:
+        url.go_after("overview", c=job.comparison_id)
+        return
+    st.session_state.setdefault(_WATCHED, set()).add(job.id)
+    url.put(job=job.id)
+
+
+def draw(workspace: Workspace) -> None:
+    """The job the address names, if any. Going back to a finished one does not jump away again."""
+    asked = url.get("job")
+    if asked is None:
+        return
+    with st.container(key="job"):
+        try:
+            job = workspace.job(asked)
+        except ExplorerError as error:
+            st.warning(f"{for_markdown(error.message)} {for_markdown(error.hint)}")
+            return
+        if job.is_over:
+            _over(job)
+        else:
+            st.session_state.setdefault(_WATCHED, set()).add(job.id)
+            st.fragment(_progress, run_every=_POLL_S)(workspace, job.id)
+
+
+def _over(job: JobRecord) -> None:
+    watched: set[str] = st.session_state.get(_WATCHED, set())
+    if job.status == "done" and job.comparison_id:
+        if job.id in watched:
+            watched.discard(job.id)
+            url.go("overview", c=job.comparison_id)
+        st.html(f"<p>Compared. {anchor(url.link('overview', c=job.comparison_id), 'Open it')}</p>")
+    elif job.status == "failed":
+        st.error(f"{for_markdown(job.error, 400)} {for_markdown(job.error_hint, 400)}")
+    else:
+        st.warning(
+            f"The comparison was {job.status}. Compare starts it again; finished pairs stay."
+        )
+
+
+def _progress(workspace: Workspace, job_id: str) -> None:
+    job = workspace.job(job_id)
+    if job.is_over:
+        st.rerun()
+    part = job.done_bytes / job.total_bytes if job.total_bytes else 0.0
+    with st.container(horizontal=True, vertical_alignment="center", key="job-line"):
+        st.progress(min(1.0, part), text=_words(job))
+        st.button("Cancel", key="job-cancel", on_click=workspace.cancel, args=(job_id,))
+    now = f"Comparing {plain(job.message)}" if job.message else "You may leave this page."
+    st.html(f'<p class="px-muted">{for_html(now)}</p>')
+
+
+def _words(job: JobRecord) -> str:
+    if job.status == "queued" or not job.total_bytes:
+        return "Waiting for a free worker" if job.status == "queued" else "Reading both dumps"
+    done = f"{size(job.done_bytes)} of {size(job.total_bytes)}"
+    pairs = f"{count(job.done_pairs)} of {count(job.total_pairs)} pairs"
+    pace = _pace(job)
+    left = (
+        f", {rate(pace)}, {duration((job.total_bytes - job.done_bytes) / pace)} left"
+        if pace > 0
+        else ""
+    )
+    return f"{share(job.done_bytes, job.total_bytes)} · {done}, {pairs}{left}"
+
+
+def _pace(job: JobRecord) -> float:
+    """Bytes a second since this session first saw the job move; 0 while unknown."""
+    now = time.monotonic()
+    seen = st.session_state.get(_PACE)
+    if seen is None or seen[0] != job.id:
+        st.session_state[_PACE] = (job.id, now, job.done_bytes)
+        return 0.0
+    passed = now - float(seen[1])
+    return (job.done_bytes - int(seen[2])) / passed if passed > 0 else 0.0

@@ -1,0 +1,167 @@
+"""What the Layers page is asked to show: place, kind of tensor, rows, columns, colour, words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from analysis.views_layers import Stack, stack_of
+from analysis.views_rows import EVERY_KIND, kinds, matching, of_kind, trail, under
+from charts.names import for_html
+from charts.numbers import count
+from core.errors import NotHereError
+from metrics import METRICS
+from ui import url
+from ui.frame import View
+from ui.markup import anchor
+
+# Parameters of this page that stay when one of them changes.
+OWN = ("at", "kind", "rows", "cols", "colour", "q", "sort", "up")
+_COLOURS: Mapping[str, str] = {
+    "both": "Total + added",
+    "added": "Added",
+    "cosine_distance": "Cosine",
+    "ulp_max": "Max ulp",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The page's choices and the rows they leave.
+
+    `every` are all rows of the kind, `held` those of them under `at` that match the words.
+    """
+
+    at: str
+    kind: str
+    words: str
+    by: str
+    across: str
+    colour: str
+    stack: Stack | None
+    every: pd.DataFrame
+    held: pd.DataFrame
+
+
+def here(**changes: object) -> str:
+    """Address of this page with some parameters changed; the page of the table starts over."""
+    kept = {name: url.get(name) for name in OWN}
+    return url.link("layers", **(kept | changes))
+
+
+def choose(view: View) -> Scope:
+    """Breadcrumb and pickers; NotHereError when the address names a module that is not there."""
+    at = _place(view.rows)
+    with st.container(horizontal=True, vertical_alignment="center", key="layers-bar"):
+        st.html(breadcrumb(at))
+        present = kinds(view.rows)
+        kind = url.choose(
+            "Tensors", {k: k for k in present}, key="kind", labels=present,
+            visible=False, width=170, then=_start_over,
+        )  # fmt: skip
+        every = of_kind(view.rows, kind)
+        stack = stack_of(every["operator"].astype(str), at)
+        by = url.choose(
+            "Rows", {"operator": "operator", "module": "module"}, key="rows",
+            labels={"operator": "rows: operators", "module": "rows: modules"},
+            visible=False, width=160,
+        )  # fmt: skip
+        across = _across(stack)
+        colour = "both" if across == "metric" else _colour(view.metric)
+        words = _words()
+    held = matching(under(every, at), words)
+    return Scope(at, kind, words, by, across, colour, stack, every, held)
+
+
+def breadcrumb(path: str) -> str:
+    """The path of a module, each step a link to the Layers page there."""
+    steps = trail(path)
+    links = [anchor(here(at=None), "whole model")] if path else ["<b>whole model</b>"]
+    links += [anchor(here(at=at), segment, title=at) for segment, at in steps[:-1]]
+    links += [f"<b>{for_html(segment)}</b>" for segment, _ in steps[-1:]]
+    return f'<nav class="px-crumb" aria-label="Path">{"<i>/</i>".join(links)}</nav>'
+
+
+def sentence(scope: Scope, view: View) -> None:
+    """What the page shows, in words, with what lies outside of the heat map."""
+    parts = [f"<b>{_subject(scope)}</b>", _step(view), f"matching “{for_html(scope.words)}”"]
+    text = " ".join(part for part in parts[: 3 if scope.words else 2] if part)
+    outside = _outside(scope)
+    changed = any(url.get(name) for name in OWN)
+    clear = f" {anchor(url.link('layers'), 'Clear')}" if changed else ""
+    st.html(f'<p class="px-says">Showing {text}.{for_html(outside)}{clear}</p>')
+
+
+def _subject(scope: Scope) -> str:
+    shown, total = len(scope.held), len(scope.every)
+    noun = kinds(scope.every).get(scope.kind, "tensors") if scope.kind != EVERY_KIND else "tensors"
+    noun = noun.removesuffix("s") if shown == 1 else noun
+    every = "all " if shown == total and shown > 1 else ""
+    place = f" under {for_html(scope.at)}" if scope.at else ""
+    return f"{every}{count(shown)} {noun}{place}"
+
+
+def _step(view: View) -> str:
+    chosen = [("step", view.step), ("rank", view.rank)]
+    named = [f"{name} {value}" for name, value in chosen if value is not None]
+    return f"at {' and '.join(named)}" if named else ""
+
+
+def _outside(scope: Scope) -> str:
+    if scope.stack is None or scope.across == "metric":
+        return ""
+    operators = scope.held["operator"].astype(str)
+    out = int(sum(scope.stack.split(name) is None for name in operators))
+    return f" {count(out)} outside the repeated blocks are in the table only." if out else ""
+
+
+def _place(rows: pd.DataFrame) -> str:
+    at = url.get("at") or ""
+    operators = rows["operator"].astype(str)
+    if at and not ((operators == at) | operators.str.startswith(f"{at}.")).any():
+        known = {step for name in operators.unique() for _, step in trail(name)}
+        near = difflib.get_close_matches(at, known, n=3)
+        raise NotHereError(
+            f"This comparison has no module {at!r}.",
+            f"Nearest: {', '.join(near)}." if near else "Start from the whole model on Layers.",
+        )
+    return at
+
+
+def _across(stack: Stack | None) -> str:
+    names = {"layer": "columns: layers", "metric": "columns: metrics"}
+    options = {"layer": "layer", "metric": "metric"} if stack else {"metric": "metric"}
+    return url.choose("Columns", options, key="cols", labels=names, visible=False, width=160)
+
+
+def _colour(metric: str) -> str:
+    """What colours the cells; the metric of the context bar is one of the choices."""
+    labels = dict(_COLOURS)
+    if metric in METRICS and metric not in labels and METRICS[metric].ideal is not None:
+        labels[metric] = METRICS[metric].label
+    options = {name: name for name in labels}
+    return url.choose(
+        "Colour", options, key="colour", labels=labels, style="segments", visible=False
+    )  # fmt: skip
+
+
+def _words() -> str:
+    words = url.get("q") or ""
+    st.session_state["layers-words"] = words
+    st.text_input(
+        "Filter", key="layers-words", placeholder="Filter: name, class, dtype, verdict",
+        label_visibility="collapsed", width=240, on_change=_save_words,
+    )  # fmt: skip
+    return words
+
+
+def _save_words() -> None:
+    url.put(q=st.session_state["layers-words"] or None, p=None)
+
+
+def _start_over() -> None:
+    url.put(p=None)

@@ -1,0 +1,172 @@
+"""The slice of a pair with its pickers, and the element picked in it. Its state is the address."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from analysis import selection
+from analysis.selection import Part, Window
+from analysis.views import slice_view
+from analysis.views_elements import Element, element, worst_elements
+from core.comparison import Pair
+from core.errors import SelectionError
+from core.stats import PairStats
+from metrics.formats import FORMATS
+from ui import slices, url
+from ui.cards.elements import rows_of
+from ui.cards.tensor import Subject
+from ui.frame import View, explain
+from ui.markup import muted
+
+
+@st.fragment
+def draw(view: View, subject: Subject) -> None:
+    """Three linked images and the picked element. Runs alone when only the slice changes."""
+    try:
+        _draw(view, subject)
+    except SelectionError as error:
+        explain(error)
+
+
+def worst(view: View, pair: Pair, count: int = 20) -> tuple[Element, ...]:
+    """The worst elements of a pair; recent answers are kept by the workspace."""
+    return view.workspace.ask(view.comparison.id, worst_elements, count=count, **names(pair))
+
+
+def names(pair: Pair) -> dict[str, str]:
+    """What every question about a pair's values names."""
+    dtype = pair.stats.dtype if pair.stats else pair.reference.dtype
+    return {"reference_id": pair.reference.id, "candidate_id": pair.candidate.id, "dtype": dtype}
+
+
+def rms(stats: PairStats) -> float:
+    """Root mean square of the reference's finite values; NaN when there are none."""
+    moments = stats.moments.reference
+    return float((moments.energy / moments.count).sqrt()) if moments.count else math.nan
+
+
+def _draw(view: View, subject: Subject) -> None:
+    pair, stats = subject.pair, subject.pair.stats
+    if stats is None:
+        return
+    shape = pair.reference.shape
+    part = _part(shape, stats)
+    picked = _picked(shape)
+    seen = view.workspace.ask(
+        view.comparison.id, slice_view,
+        selection=part.text(shape), rms=rms(stats), **names(pair),
+    )  # fmt: skip
+    slices.draw(
+        seen, _scene(subject, stats, part, picked), theme=view.theme, key="slice",
+        on_act=lambda act: _act(act, view, pair, part),
+    )  # fmt: skip
+    _element(view, pair, picked)
+
+
+def _part(shape: tuple[int, ...], stats: PairStats) -> Part:
+    asked = url.get("sel")
+    if asked is not None:
+        return selection.parse(asked, shape)
+    worst_at = stats.max_abs_error.index
+    return selection.default(shape, _unravel(worst_at, shape) if worst_at >= 0 else None)
+
+
+def _picked(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    asked = url.get("el")
+    if asked is None:
+        return None
+    part = selection.parse(asked, shape)
+    if part.across is not None:
+        raise SelectionError(f"{asked!r} names more than one element.", "Write one index per axis.")
+    return part.index(0, 0)
+
+
+def _scene(
+    subject: Subject, stats: PairStats, part: Part, picked: tuple[int, ...] | None
+) -> slices.Scene:
+    tensor, candidate = subject.pair.reference, subject.pair.candidate
+    floor = float(subject.row["floor"])
+    unit = floor * rms(stats)
+    mode = url.get("view") or "floor"
+    known = FORMATS.get(stats.dtype)
+    worst_at = stats.max_abs_error.index
+    cursor = picked if picked is not None else (
+        _unravel(worst_at, tensor.shape) if worst_at >= 0 else None
+    )  # fmt: skip
+    return slices.Scene(
+        shape=tensor.shape,
+        dims=slices.names_of_axes(tensor.dims, tensor.shape),
+        dtypes=(tensor.dtype, candidate.dtype),
+        ulp_dtype=stats.dtype,
+        part=part,
+        unit=unit if math.isfinite(unit) and unit > 0 else None,
+        relative_from=known.unit_roundoff if known and known.unit_roundoff else 1e-3,
+        cursor=cursor,
+        mode=mode if mode in slices.MODES else "floor",
+        worst=stats.equal < stats.count,
+    )
+
+
+def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
+    if picked is None:
+        st.html(f'<p class="px-note">{muted("Click an element to see its bits.")}</p>')
+        return
+    found = view.workspace.ask(view.comparison.id, element, index=picked, **names(pair))
+    st.html(rows_of((found,), pair, unit=math.nan, head="Picked element"))
+
+
+def _unravel(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(flat, shape)) if shape else ()
+
+
+def _act(act: Any, view: View, pair: Pair, part: Part) -> None:
+    """Writes what the user did in the slice into the address. In a callback."""
+    shape = pair.reference.shape
+    if "mode" in act:
+        url.put(view=act["mode"])
+    elif "element" in act:
+        url.put(el=", ".join(str(int(i)) for i in act["element"]))
+    elif act.get("worst"):
+        found = worst(view, pair)
+        if found:
+            index = found[0].index
+            url.put(
+                sel=selection.around(part, shape, index).text(shape),
+                el=", ".join(str(i) for i in index),
+            )
+    else:
+        url.put(sel=changed(part, shape, act).text(shape))
+
+
+def changed(part: Part, shape: tuple[int, ...], act: dict[str, Any]) -> Part:
+    """The part after the user fixed an axis elsewhere, showed other axes, zoomed or fitted."""
+    if "axis" in act:
+        return selection.moved(part, int(act["axis"]), int(act["index"]))
+    if "axes" in act:
+        return _other_axes(part, shape, int(act["axes"]["down"]), int(act["axes"]["across"]))
+    if part.across is None:
+        return part
+    spans: dict[str, Any] = act.get("window") or {}
+    down, across = (
+        None if w is None else Window(w.axis, *_span(spans.get(name), shape[w.axis]))
+        for name, w in (("down", part.down), ("across", part.across))
+    )
+    return Part(part.fixed, down, across)
+
+
+def _other_axes(part: Part, shape: tuple[int, ...], down: int, across: int) -> Part:
+    if down == across:  # the picker was set to the other one's axis: swap them
+        before = (part.down.axis if part.down else -1, part.across.axis if part.across else -1)
+        down, across = (before[1], before[0]) if -1 not in before else before
+    return selection.shown_axes(part, shape, down=down if down >= 0 else None, across=across)
+
+
+def _span(span: Any, size: int) -> tuple[int, int]:
+    if not span:
+        return 0, size
+    start = min(max(0, int(span[0])), size - 1)
+    return start, max(start + 1, min(int(span[1]), size))

@@ -1,0 +1,188 @@
+"""The head of the Tensor page: which pair, its verdict and figures, its neighbours, its problem."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from analysis.views_rows import trail
+from charts.names import for_html, plain
+from charts.numbers import cosine, count, error, shape, share, times_floor
+from core.comparison import Pair
+from core.errors import NotHereError
+from core.tensors import TensorInfo
+from metrics import METRICS
+from ui import url
+from ui.frame import View
+from ui.markup import anchor, muted, name, table, verdict_word
+
+_MOST_LINKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The pair of the page: its number, its row in the table, and the pair itself."""
+
+    number: int
+    row: dict[str, Any]
+    pair: Pair
+    asked: bool  # False: the address names no tensor and one was picked
+
+
+def find(view: View) -> Subject:
+    """The pair the address names; without a name the first divergence, else the largest error."""
+    asked = url.get("t")
+    if asked is None:
+        number = _pick(view)
+    else:
+        at = view.table.index[view.table["tensor"] == asked]
+        if not len(at):
+            raise _not_here(view, asked)
+        number = int(view.table.loc[at[0], "pair"])
+    row = view.table.iloc[number].to_dict()
+    return Subject(number, row, view.comparison.pairs[number], asked is not None)
+
+
+def head(view: View, subject: Subject) -> None:
+    """Breadcrumb, name, verdict and figures."""
+    tensor, row = subject.pair.reference, subject.row
+    place = f"{tensor.slot_label}, call {tensor.call}" if tensor.call else tensor.slot_label
+    where = [f"{k} {v}" for k, v in (("step", tensor.step), ("rank", tensor.rank)) if v is not None]
+    with st.container(horizontal=True, vertical_alignment="bottom", key="tensor-head"):
+        st.html(
+            f'{_breadcrumb(tensor)}<div class="px-title">'
+            f'<h1 class="px-mono">{for_html(tensor.operator or tensor.name)}</h1>'
+            f"{verdict_word(row['verdict'], _verdict(view, subject))}</div>"
+            f'<p class="px-note">{for_html(", ".join([place, *where]), 200)}'
+            f"{muted(_aside(view, subject))}</p>"
+        )
+        if subject.pair.stats is not None:
+            st.html(_figures(row), width="content")
+
+
+def neighbours(view: View, subject: Subject) -> None:
+    """Links to the other tensors of the same call and to the ones before and after it."""
+    rows, tensor = view.table, subject.pair.reference
+    call = rows[
+        (rows["operator"] == tensor.operator)
+        & (rows["call"] == tensor.call)
+        & _same(rows["step"], tensor.step)
+        & _same(rows["rank"], tensor.rank)
+        & (rows["pair"] != subject.number)
+    ]
+    beside = rows.iloc[[n for n in (subject.number - 1, subject.number + 1) if 0 <= n < len(rows)]]
+    parts = [("Same operator", _links(call.to_dict("records"), by_slot=True))]
+    for word, number in (("Before", subject.number - 1), ("After", subject.number + 1)):
+        found = beside[beside["pair"] == number].to_dict("records")
+        parts.append((word, _links(found, by_slot=False)))
+    html = "".join(f"<span>{muted(word)} {links}</span>" for word, links in parts if links)
+    st.html(f'<nav class="px-beside" aria-label="Neighbours">{html}</nav>')
+
+
+def problem(subject: Subject) -> None:
+    """Why the pair was not compared, with both sides' shape and format."""
+    a, b = subject.pair.reference, subject.pair.candidate
+    rows = [
+        (label, shape(t.shape), t.dtype, count(t.size), name(t.id))
+        for label, t in (("reference", a), ("candidate", b))
+    ]
+    cells = [[for_html(c) for c in row[:4]] + [row[4]] for row in rows]
+    st.html(
+        f'<div class="px-explain"><h2>Not compared: {for_html(subject.pair.problem or "", 400)}</h2>'
+        + table(
+            ["Side", "Shape", "Format", "Elements", "Tensor"], cells, numeric=[3], label="Sides"
+        )
+        + f"<p>{anchor(url.link('layers', at=a.operator), 'Show its operator on Layers')}</p></div>"
+    )
+
+
+def _pick(view: View) -> int:
+    if view.judgement.first_divergence is not None:
+        return view.judgement.first_divergence
+    known = view.rows[view.rows["times_floor"].notna()]
+    if known.empty:
+        raise NotHereError("No pair of this comparison could be compared.", "See Overview for why.")
+    return int(known.loc[known["times_floor"].idxmax(), "pair"])
+
+
+def _not_here(view: View, asked: str) -> NotHereError:
+    for run, rest in (
+        ("reference", view.comparison.unmatched_reference),
+        ("candidate", view.comparison.unmatched_candidate),
+    ):
+        if any(tensor.id == asked for tensor in rest):
+            return NotHereError(
+                f"{plain(asked)} was recorded by the {run} only, so there is nothing to compare.",
+                "Overview lists everything that found no partner.",
+            )
+    near = difflib.get_close_matches(asked, [str(t) for t in view.table["tensor"]], n=3)
+    hint = f"Nearest: {', '.join(near)}." if near else "Pick one on Layers."
+    return NotHereError(f"This comparison has no tensor {plain(asked)!r}.", hint)
+
+
+def _breadcrumb(tensor: TensorInfo) -> str:
+    links = [anchor(url.link("layers"), "whole model")]
+    links += [
+        anchor(url.link("layers", at=at), segment, title=at)
+        for segment, at in trail(tensor.operator)
+    ]
+    return f'<nav class="px-crumb" aria-label="Path">{"<i>/</i>".join(links)}</nav>'
+
+
+def _verdict(view: View, subject: Subject) -> str:
+    first = subject.number == view.judgement.first_divergence
+    verdict = str(subject.row["verdict"])
+    return f"{verdict.capitalize()}, first divergence" if first else verdict.capitalize()
+
+
+def _aside(view: View, subject: Subject) -> str:
+    if subject.asked:
+        return ""
+    first = subject.number == view.judgement.first_divergence
+    chosen = "the first divergence" if first else "the largest error"
+    return f" · the address names no tensor: this is {chosen}"
+
+
+def _figures(row: dict[str, Any]) -> str:
+    equal = row["equal_fraction"]
+    cells = (
+        ("Times floor", times_floor(row["times_floor"]), "Relative L2 error per rounding floor"),
+        ("Added here", times_floor(row["added"]), "Error the operator puts on top of its inputs'"),
+        ("Relative L2", error(row["relative_l2"]), METRICS["relative_l2"].help),
+        ("Cosine", cosine(row["cosine_distance"]), METRICS["cosine_distance"].help),
+        ("Max |error|", error(row["max_abs_error"]), METRICS["max_abs_error"].help),
+        ("Equal", share(equal, 1), METRICS["equal_fraction"].help),
+        ("Elements", count(int(row["elements"])), f"Shape {row['shape']}"),
+    )
+    loud = row["verdict"] if row["verdict"] in ("fault", "watch") else ""
+    return '<dl class="px-figures">' + "".join(
+        f'<div title="{for_html(help_, 600)}"><dt>{label}</dt>'
+        f'<dd{_tone(loud if not i else "")}>{value}</dd></div>'
+        for i, (label, value, help_) in enumerate(cells)
+    ) + "</dl>"  # fmt: skip
+
+
+def _tone(verdict: str) -> str:
+    return f' class="px-state px-{verdict}"' if verdict else ""
+
+
+def _same(column: pd.Series, value: int | None) -> pd.Series:
+    return column.isna() if value is None else column == value
+
+
+def _links(rows: Iterable[dict[str, Any]], *, by_slot: bool) -> str:
+    links = [
+        anchor(
+            url.link("tensor", t=row["tensor"]),
+            str(row["slot"]) if by_slot else f"{row['operator']} · {row['slot']}",
+            mono=True,
+            title=f"{row['tensor']}, {times_floor(row['times_floor'])} floor, {row['verdict']}",
+        )
+        for row in list(rows)[:_MOST_LINKS]
+    ]
+    return " ".join(links)

@@ -1,0 +1,178 @@
+"""The slice component: reference, candidate and error of one slice as three linked canvases.
+
+One block of bytes goes to the browser: five float32 images, one of flags, and a header saying what
+they are. Changing the third view, moving the cursor and resizing need no round trip; another slice
+needs one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from analysis.selection import Part, Window
+from analysis.views import SliceView
+from charts.numbers import count, error
+from charts.tokens import Theme
+
+_HERE = Path(__file__).parent / "components"
+_component = st.components.v2.component(
+    "px_slices",
+    html='<div class="px-slices"></div>',
+    css=(_HERE / "slices.css").read_text(encoding="utf-8"),
+    js=(_HERE / "slices.js").read_text(encoding="utf-8"),
+)
+
+MODES: Mapping[str, str] = {
+    "floor": "|error| in units of the floor times the tensor's RMS, log scale",
+    "signed": "candidate − reference; where a pixel holds many, the one of largest magnitude",
+    "relative": "|error| / max(|reference|, |candidate|, 1 % of the RMS), log scale",
+    "ulp": "representable values between both, in the coarser format, log scale",
+}
+# Digits that identify a value of a format; 9 stands for the shortest that reads back as float32.
+_DIGITS = {"bfloat16": 4, "float16": 5, "float8_e4m3fn": 3, "float8_e5m2": 2}
+HEIGHT = 352
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What the component shows beside the images.
+
+    `unit` is what counts as 1x in the view × floor, None where the format has no floor;
+    `relative_from` the relative error at which that view's scale begins. `cursor` is the tensor's
+    index of the picked element, `mode` a key of `MODES`. `worst` says whether there is a worst
+    element to go to.
+    """
+
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+    dtypes: tuple[str, str]
+    ulp_dtype: str
+    part: Part
+    unit: float | None
+    relative_from: float
+    cursor: tuple[int, ...] | None
+    mode: str
+    worst: bool
+
+
+def draw(
+    view: SliceView, scene: Scene, *, theme: Theme, key: str, on_act: Callable[[Any], None]
+) -> None:
+    """Draws the slice; what the user does calls `on_act`, in a callback.
+
+    With one of `{"axis", "index"}` fix an axis elsewhere · `{"axes": {"down", "across"}}` show others ·
+    `{"window": {"down", "across"}}` zoom · `{"fit"}` · `{"worst"}` · `{"element"}` · `{"mode"}`.
+    """
+    _component(
+        key=key,
+        data=packed(view, scene, theme),
+        on_act_change=lambda: on_act(st.session_state[key].get("act") or {}),
+    )
+
+
+def packed(view: SliceView, scene: Scene, theme: Theme) -> bytes:
+    """The component's one block of bytes."""
+    images = view.images
+    header = json.dumps(_header(view, scene, theme), allow_nan=False).encode()
+    header += b" " * (-len(header) % 4)
+    arrays = (images.reference, images.candidate, images.error, images.relative, images.ulps)
+    body = b"".join(np.ascontiguousarray(a, "<f4").tobytes() for a in arrays)
+    return len(header).to_bytes(4, "little") + header + body + images.flags.tobytes()
+
+
+def names_of_axes(dims: Sequence[str], shape: Sequence[int]) -> tuple[str, ...]:
+    """The dump's own names where it has one for each axis, else `axis 0` to `axis n`."""
+    if len(dims) == len(shape):
+        return tuple(name or f"axis {i}" for i, name in enumerate(dims))
+    return tuple(f"axis {i}" for i in range(len(shape)))
+
+
+def place_of(index: Sequence[int] | None, part: Part, view: SliceView) -> list[int] | None:
+    """Row and column in the slice of the tensor's element at `index`; None when it lies outside."""
+    if index is None or any(at not in (None, i) for at, i in zip(part.fixed, index, strict=True)):
+        return None
+    offsets = []
+    for window in (part.down, part.across):
+        inside = window is None or window.start <= index[window.axis] < window.stop
+        if not inside:
+            return None
+        offsets.append(0 if window is None else index[window.axis] - window.start)
+    return list(divmod(offsets[1], view.columns)) if part.down is None else offsets
+
+
+def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
+    height, width = view.images.error.shape
+    return {
+        "height": height,
+        "width": width,
+        "rows": view.rows,
+        "columns": view.columns,
+        "block": view.block,
+        "elements": view.elements,
+        "limits": [_finite(limit) for limit in view.limits],
+        "error_limit": view.error_limit,
+        "nonfinite": view.nonfinite,
+        "shape": scene.shape,
+        "dims": scene.dims,
+        "fixed": scene.part.fixed,
+        "down": _window(scene.part.down),
+        "across": _window(scene.part.across),
+        "unit": scene.unit,
+        "relative_from": scene.relative_from,
+        "ulp_dtype": scene.ulp_dtype,
+        "digits": [_DIGITS.get(dtype, 9) for dtype in scene.dtypes],
+        "mode": scene.mode if scene.unit or scene.mode != "floor" else "signed",
+        "cursor": place_of(scene.cursor, scene.part, view),
+        "has_worst": scene.worst,
+        "note": note(view),
+        "summary": f"Largest error at {list(view.worst)}." if view.worst else "No error.",
+        "help": MODES,
+        "colours": {
+            name: getattr(theme, name)
+            for name in ("fault", "bg", "text", "line_strong", "surface_2")
+        },
+        "scales": {
+            "values": theme.values,
+            "signed": theme.signed,
+            "ember": theme.ember,
+        },
+    }
+
+
+def note(view: SliceView) -> str:
+    """What the images leave out or merge, in words."""
+    parts = []
+    if view.block != (1, 1):
+        down, across = view.block
+        parts.append(
+            f"A pixel is {count(down)} × {count(across)} elements: mean of values, largest error."
+        )
+    low, high = view.limits
+    if np.isfinite(low):
+        parts.append(f"Value scale {error(low)} to {error(high)} (0.5 to 99.5 %).")
+    if any(view.nonfinite):
+        a, b, unshared = view.nonfinite
+        parts.append(
+            f"Non-finite: {count(a)} in the reference, {count(b)} in the candidate; hatched where "
+            f"both agree, {count(unshared)} do not."
+        )
+    if view.complex:
+        parts.append("Complex values: magnitudes are shown.")
+    return " ".join(parts) if view.elements else "The tensor has no elements."
+
+
+def _window(window: Window | None) -> dict[str, int] | None:
+    if window is None:
+        return None
+    return {"axis": window.axis, "start": window.start, "stop": window.stop}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
