@@ -59,7 +59,8 @@ def ulps_apart(reference: Array, candidate: Array, dtype: str) -> FloatArray:
         parts = [
             real_parts(side.astype(np.complex128).reshape(-1)) for side in (reference, candidate)
         ]
-        return ulps_apart(parts[0], parts[1], dtype).reshape(*shape, 2).max(axis=-1)
+        both = ulps_apart(parts[0], parts[1], dtype).reshape(*shape, 2)
+        return np.asarray(both.max(axis=-1), np.float64)
     if is_integer(reference) and is_integer(candidate):
         return integer_distance(reference, candidate).astype(np.float64)
     a, b = (np.array(float_values(side).reshape(-1), order="C") for side in (reference, candidate))

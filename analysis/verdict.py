@@ -69,7 +69,8 @@ def judge(comparison: Comparison) -> Judgement:
     Uncompared: no statistics. Rounding: within `LIMIT` times the floor (with a tolerance of the
     user's: no mismatch). An output beyond it whose own inputs are within, and that exceeds what an
     honest operator makes of its inputs' error, is a fault; one that only crept over the limit is
-    watch; one whose inputs are beyond it, or that contains or follows what is off, is inherited. A
+    watch; what creeps over it after an earlier fault, has inputs beyond it, or contains what is off is
+    inherited. A
     parameter is nobody's output: beyond the limit it is a fault itself. First divergence is the
     first fault in execution order, else the first watch.
     """
@@ -196,7 +197,7 @@ def _verdict(pair: Pair, total: float, handed: float, flow: _Flow) -> Verdict:
         return "inherited"
     if total > GAIN * math.hypot(handed, 1.0):
         return "fault"
-    return "inherited" if handed > LIMIT else "watch"
+    return "inherited" if handed > LIMIT or flow.explains(tensor) else "watch"
 
 
 def _overall(comparison: Comparison, verdicts: Sequence[Verdict]) -> Verdict:

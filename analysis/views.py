@@ -26,7 +26,7 @@ Flags = NDArray[np.uint8]
 Array = NDArray[Any]
 
 HEIGHT, WIDTH = 256, 512
-BAND = 1 << 20  # elements of each side held at once
+BAND = 1 << 17  # elements of each side held at once: a dozen float64 arrays of it stay in cache
 REFERENCE_NONFINITE, CANDIDATE_NONFINITE, UNSHARED_NONFINITE, ABSENT = 1, 2, 4, 8
 ROBUST = (0.5, 99.5)  # percent
 

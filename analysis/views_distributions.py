@@ -116,7 +116,8 @@ def relative_l2(profile: AxisProfile) -> FloatArray:
 def concentration(profile: AxisProfile, *, most: int = 4, times: float = 3.0) -> Concentration:
     """The indexes whose relative error is beyond `times` the median, if they are few.
 
-    An axis on which more than a tenth of the indexes stand out has no outliers but a pattern.
+    Where more than a tenth of the indexes (or more than `most`) stand out, or a third of a short
+    axis, there are no outliers but a pattern.
     """
     value = relative_l2(profile)
     finite = value[np.isfinite(value)]
@@ -125,7 +126,8 @@ def concentration(profile: AxisProfile, *, most: int = 4, times: float = 3.0) ->
     ratio = peak / middle if middle else math.inf if peak > 0 else 1.0
     beyond = np.flatnonzero(np.isinf(value) | (value > times * middle))
     total = float(profile.sq_error.sum())
-    if value.size < 3 or not beyond.size or not total or beyond.size > max(1, value.size / 10):
+    few = min(max(most, value.size / 10), value.size / 3)
+    if not beyond.size or not total or beyond.size > few:
         return Concentration((), 0.0, ratio)
     worst = beyond[np.argsort(-value[beyond], kind="stable")]
     share = float(profile.sq_error[worst].sum()) / total

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from charts.numbers import error
+from charts.numbers import MINUS, scientific
 
 LOWEST_FLOORS = 0.1  # times floor; smaller ones, bit-equal pairs too, are drawn at this edge
 _HIGHEST_FLOORS = 1e6
@@ -53,15 +53,17 @@ def scale_for(values: pd.Series, *, in_floors: bool) -> Scale:
 
 def _log(low: float, high: float, *, suffix: str) -> Scale:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    narrow = math.log10(high / low) <= 2
-    steps = (1, 2, 5) if narrow else (1,)
-    every = -(-len(decades) // _MOST_TICKS)
-    ticks = [s * 10.0**d for d in decades[::every] for s in steps if low <= s * 10.0**d <= high]
-    return Scale("log", low, high, ticks, [_label(t, ticks) + suffix for t in ticks])
+    steps = (1, 2, 5) if math.log10(high / low) <= 2 else (1,)
+    ticks = [s * 10.0**d for d in decades for s in steps if low <= s * 10.0**d <= high]
+    ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]
+    return Scale("log", low, high, ticks, [_label(t) + suffix for t in ticks])
 
 
-def _label(tick: float, ticks: list[float]) -> str:
-    return f"{tick:,g}" if min(ticks) >= 1e-3 and max(ticks) < 1e5 else error(tick)
+def _label(tick: float) -> str:
+    """A tick is a round number: no trailing zeros, `1e−5` below a thousandth and from 1e5."""
+    if tick and not 1e-3 <= abs(tick) < 1e5:
+        return scientific(tick, 1)
+    return f"{tick:,g}".replace("-", MINUS)
 
 
 def _linear(finite: pd.Series) -> Scale:
@@ -70,7 +72,7 @@ def _linear(finite: pd.Series) -> Scale:
     step = _nice((high - low or abs(high) or 1.0) / 4)
     start, stop = math.floor(low / step), math.ceil(high / step)
     ticks = [round(n * step, 12) for n in range(start, max(stop, start + 1) + 1)]
-    return Scale("linear", ticks[0], ticks[-1], ticks, [error(t) for t in ticks])
+    return Scale("linear", ticks[0], ticks[-1], ticks, [_label(t) for t in ticks])
 
 
 def _nice(step: float) -> float:

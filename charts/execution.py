@@ -40,6 +40,12 @@ def directions(table: pd.DataFrame) -> list[Direction]:
     return [d for d in every if table["pass"].isin(_PASSES[d]).any()] or ["forward"]
 
 
+def direction_of(table: pd.DataFrame, pair: int | None) -> Direction:
+    """The direction a pair belongs to; forward for none."""
+    passes = table.loc[table["pair"] == pair, "pass"]
+    return "backward" if passes.isin(_PASSES["backward"]).any() else "forward"
+
+
 def blocks(operators: pd.Series) -> pd.Series:
     """Number of the top-level repeated block an operator is in, -1 for none.
 

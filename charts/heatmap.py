@@ -1,9 +1,9 @@
 """Heat maps of a model: blocks side by side, or modules against metrics.
 
-Ember, by the error added, only where the verdict says that an operator adds error of its own; the
-rest is grey by total error, so that one fault does not colour everything behind it. Raw metrics stay
-grey, each column on its own stated scale. Cells without a tensor are blank, uncompared ones carry
-the mark of uncompared.
+Ember, by the error added, only where the verdict says that an operator adds error of its own;
+the rest is grey by total error, so that one fault does not colour everything behind it. Raw
+metrics stay grey, each column on its own stated scale. Cells without a tensor are blank, uncompared
+ones carry the mark of uncompared.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def scale_ends(grid: Grid, metric: Metric) -> str:
 
 def _decades(times: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log10(np.clip(times, 1.0, 10.0**EMBER_DECADES))
+        return np.asarray(np.log10(np.clip(times, 1.0, 10.0**EMBER_DECADES)))
 
 
 def _height(grid: Grid) -> int:
@@ -179,7 +179,7 @@ def _marks(chart: go.Figure, grid: Grid, ember: Array | None, theme: Theme) -> N
             continue
         chart.add_scatter(
             x=at[:, 1], y=at[:, 0], mode="text", hoverinfo="skip", name=f"{verdict} marks",
-            text=[MARKS[verdict].glyph] * len(at),  # type: ignore[index]
+            text=[MARKS[verdict].glyph] * len(at),
             textfont={"size": 11, "color": [_ink(drawn, row, column, theme) for row, column in at]},
         )  # fmt: skip
 
@@ -236,11 +236,13 @@ def _sparse(columns: Sequence[str], at: str) -> list[str]:
     """About nine labels, the column of `at` in bold and its neighbours left out."""
     every = max(1, -(-len(columns) // 9))
     here = next((i for i, name in enumerate(columns) if f".{name}." in f".{at}."), None)
-    return [
-        f"<b>{for_html(name)}</b>" if i == here else for_html(name)
-        if i % every == 0 and (here is None or every == 1 or abs(i - here) >= max(1, every // 2)) else ""
-        for i, name in enumerate(columns)
-    ]  # fmt: skip
+    labels = []
+    for i, name in enumerate(columns):
+        crowded = here is not None and every > 1 and abs(i - here) < max(1, every // 2)
+        labels.append(for_html(name) if i % every == 0 and not crowded else "")
+    if here is not None:
+        labels[here] = f"<b>{for_html(columns[here])}</b>"
+    return labels
 
 
 def _block_hover(grid: Grid, metric: Metric) -> Array:
@@ -271,9 +273,4 @@ def _hover(grid: Grid, third: Any) -> Array:
 
 
 def _known(added: float) -> str:
-    return (
-        f"{UNDEFINED} (its inputs are not known)"
-        if np.isnan(added)
-        else f"{times_floor(added)} floor"
-    )
-
+    return f"{UNDEFINED} (inputs unknown)" if np.isnan(added) else f"{times_floor(added)} floor"

@@ -31,7 +31,8 @@ def for_markdown(name: str, limit: int = LIMIT) -> str:
 def common_prefix(paths: Sequence[str]) -> str:
     """The leading dotted segments all paths share, with the dot: `model.` or nothing.
 
-    The last segment of a path is never part of it, so nothing is shortened to an empty name.
+    Neither the last segment of a path nor the name before a number is part of it: what is left
+    after it is never empty and never starts with a bare index.
     """
     if not paths:
         return ""
@@ -41,6 +42,8 @@ def common_prefix(paths: Sequence[str]) -> str:
         if first != last:
             break
         shared += 1
+    while shared and any(segments[shared].isdigit() for segments in split):
+        shared -= 1
     return "".join(f"{segment}." for segment in split[0][:shared])
 
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from analysis.verdict import LIMIT
 from charts import axes
 from charts.execution import marks, stream, thinned
-from charts.names import common_prefix, for_html, shorten
+from charts.names import for_html, shorten
 from charts.numbers import error, times_floor
 from charts.template import PATH_HEIGHT, figure, message
 from charts.tokens import MARKS, Theme, faded
@@ -147,12 +147,10 @@ def _findings(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: T
 def _labels(
     chart: go.Figure, rows: pd.DataFrame, found: pd.DataFrame, theme: Theme, quantity: Quantity
 ) -> None:
-    prefix = common_prefix(list(rows["operator"]))
     for row in found.to_dict("records"):
         fault = row["verdict"] == "fault"
-        left = row["x"] > 0.6 * len(rows)
-        operator = row["operator"].removeprefix(prefix)
-        name = for_html(shorten(operator) if fault else _brief(operator, row["block"]))
+        left = row["x"] > 0.5 * len(rows)
+        name = for_html(_brief(row["operator"], row["block"]))
         value = (times_floor if quantity.in_floors else error)(row[quantity.column])
         chart.add_annotation(
             x=row["x"],
@@ -181,7 +179,7 @@ def _band(chart: go.Figure, scale: axes.Scale, quantity: Quantity, theme: Theme)
         fillcolor=theme.surface_2, line={"width": 0}, layer="below",
     )  # fmt: skip
     chart.add_annotation(
-        xref="paper", x=0.995, y=np.log10(scale.low), xanchor="right", yanchor="bottom",
+        xref="paper", x=0.005, y=np.log10(LIMIT), xanchor="left", yanchor="top",
         text=f"explained by rounding, up to {LIMIT:g}×", showarrow=False,
         font={"size": 12, "color": theme.muted},
     )  # fmt: skip

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from analysis.verdict import LIMIT
 from analysis.views_distributions import AxisCurve, Concentration
 from charts.axes import scale_for
-from charts.histograms import MARGIN
+from charts.histograms import MARGIN, tick
 from charts.numbers import count, error, times_floor
 from charts.template import HISTOGRAM_HEIGHT, figure, message
 from charts.tokens import Theme, colour_at, ember_position
@@ -40,6 +41,11 @@ def axis_profile(curve: AxisCurve | None, *, name: str, floor: float, theme: The
         chart.update_layout(bargap=0.1 if len(curve.index) < 40 else 0)
     else:
         chart.add_scatter(**look, mode="lines", line={"color": theme.text, "width": 1})
+    if in_floors:
+        chart.add_shape(
+            type="rect", xref="paper", x0=0, x1=1, y0=0, y1=LIMIT,
+            fillcolor=theme.surface_2, line={"width": 0}, layer="below",
+        )  # fmt: skip
     _axes(chart, curve, drawn, in_floors=in_floors)
     return chart
 
@@ -77,16 +83,16 @@ def _place(value: float, in_floors: bool) -> float:
     return ember_position(value) if in_floors else 0.0
 
 
-def _axes(
-    chart: go.Figure, curve: AxisCurve, drawn: np.ndarray, *, in_floors: bool
-) -> None:
+def _axes(chart: go.Figure, curve: AxisCurve, drawn: np.ndarray, *, in_floors: bool) -> None:
     finite = drawn[np.isfinite(drawn)]
     scale = scale_for(
         pd.Series([0.0, float(finite.max()) if finite.size else 1.0]), in_floors=False
     )
     suffix = "×" if in_floors else ""
     chart.update_yaxes(
-        range=[0, scale.high], tickvals=scale.ticks, ticktext=[f"{t}{suffix}" for t in scale.labels]
+        range=[0, scale.high],
+        tickvals=scale.ticks,
+        ticktext=[tick(t) + suffix for t in scale.ticks],
     )
     last = curve.length - 1
     step = max(1, 2 ** round(np.log2(max(1, curve.length / 4))))

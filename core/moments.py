@@ -44,8 +44,8 @@ class Moments:
 class PairMoments:
     """Moments of reference a, candidate b and error e = b - a where both sides are finite.
 
-    Co-moments Σ (a-ā)(b-b̄) and Σ (a-ā)(e-ē) are both kept: the first is accurate when the sides
-    differ much, the second when they differ little.
+    Co-moments Σ (a-ā)(b-b̄) and Σ (a-ā)(e-ē) are both kept, and the products about zero too: those
+    with b are accurate when the sides differ much, those with e when they differ little.
     """
 
     reference: Moments = Moments()
@@ -53,21 +53,10 @@ class PairMoments:
     error: Moments = Moments()
     co_candidate: Wide = _ZERO
     co_error: Wide = _ZERO
+    dot_candidate: Wide = _ZERO  # Σ a·b
+    dot_error: Wide = _ZERO  # Σ a·e
     abs_reference: Wide = _ZERO  # Σ |a|
     abs_error: Wide = _ZERO  # Σ |e|
-
-    @property
-    def dot_candidate(self) -> Wide:
-        """Σ a·b."""
-        return self.co_candidate + self._product(self.candidate)
-
-    @property
-    def dot_error(self) -> Wide:
-        """Σ a·e."""
-        return self.co_error + self._product(self.error)
-
-    def _product(self, other: Moments) -> Wide:
-        return self.reference.mean * other.mean * self.reference.count
 
     def __add__(self, other: PairMoments) -> PairMoments:
         if not self.reference.count or not other.reference.count:
@@ -82,6 +71,8 @@ class PairMoments:
             + other.co_candidate
             + shift * (other.candidate.mean - self.candidate.mean),
             self.co_error + other.co_error + shift * (other.error.mean - self.error.mean),
+            self.dot_candidate + other.dot_candidate,
+            self.dot_error + other.dot_error,
             self.abs_reference + other.abs_reference,
             self.abs_error + other.abs_error,
         )

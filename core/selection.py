@@ -7,13 +7,15 @@ import re
 from core.errors import SelectionError
 from core.runs import Selection
 
-_PART = re.compile(r"(?P<index>-?\d+)|(?P<start>-?\d+)?\s*:\s*(?P<stop>-?\d+)?\s*(?::\s*(?P<step>-?\d+)?)?")
+_PART = re.compile(
+    r"(?P<index>-?\d+)|(?P<start>-?\d+)?\s*:\s*(?P<stop>-?\d+)?\s*(?::\s*(?P<step>-?\d+)?)?"
+)
 _HINT = "Write one index or range an axis, as in `0, 2:5` or `:, ::4`."
 _LONGEST = 400  # of text; 32 axes of three numbers need less
 
 
 def selection_from_text(text: str, *, shape: tuple[int, ...] | None = None) -> Selection:
-    """`"0, 2:5"` as a selection: integers drop an axis, `start:stop:step` keeps it, empty selects all.
+    """`"0, 2:5"` as a selection: integers drop an axis, ranges keep it, empty selects all.
 
     With a shape, an index outside it or an axis too many is a SelectionError too.
     """

@@ -44,7 +44,7 @@ class Sources:
 
 
 def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
-    """One run of all files: steps in order, within a step ranks, within those the files' own order."""
+    """One run of all files: by step, within that by rank, within that in the files' own order."""
     problems = [*listing.problems, *(p for each in opened for p in each.part.problems)]
     items = [
         (info, source)

@@ -53,7 +53,7 @@ _ALIASES: Mapping[str, str] = {
 
 
 def canonical(declared: str) -> str | None:
-    """Our name of a declared dtype (`torch.bfloat16`, `paddle.float32`, `fp16`), None if unknown."""
+    """Our name of a declared dtype (`torch.bfloat16`, `paddle.float32`, `fp16`), or None."""
     name = declared.strip().rpartition(".")[2].lower()
     name = _ALIASES.get(name, name)
     if _NUMPY_CODE.fullmatch(name):

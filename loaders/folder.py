@@ -11,7 +11,7 @@ from core.runs import Problem, Run
 from loaders.assembly import Opened, assembled
 from loaders.limits import Limits
 from loaders.listing import Listing, listed, looks_like_dump
-from loaders.part import DumpFile, Refusal
+from loaders.part import DumpFile, RefusedError
 from loaders.registry import LOADERS, Loader
 
 _HEAD = 4096
@@ -35,7 +35,7 @@ def open_run(path: Path, *, label: str | None = None, limits: Limits | None = No
     for file in listing.files:
         try:
             part = _part(file, listing, unread)
-        except Refusal as refusal:
+        except RefusedError as refusal:
             listing.problems.append(Problem(refusal.code, file.name, refusal.problem.message))
         except LoadError as error:
             listing.problems.append(Problem("unreadable", file.name, str(error)))
@@ -65,7 +65,7 @@ def _first_look(file: DumpFile) -> tuple[os.stat_result, bytes]:
     try:
         descriptor = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise Refusal("unreadable", file.name, f"{error.strerror}.") from error
+        raise RefusedError("unreadable", file.name, f"{error.strerror}.") from error
     try:
         return os.fstat(descriptor), os.pread(descriptor, _HEAD, 0)
     finally:

@@ -7,7 +7,9 @@ import re
 _ESCAPE = re.compile(r"\\(\\|n|r|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _SIMPLE = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 _DIGITS = re.compile(r"(\d+)")
-_STEP = re.compile(r"(?:^|[_.\-])(?:step|iter|iteration)[_\-=]?(\d{1,9})(?=$|[_.\-])", re.IGNORECASE)
+_STEP = re.compile(
+    r"(?:^|[_.\-])(?:step|iter|iteration)[_\-=]?(\d{1,9})(?=$|[_.\-])", re.IGNORECASE
+)
 _RANK = re.compile(r"(?:^|[_.\-])(?:global)?rank[_\-=]?(\d{1,9})(?=$|[_.\-])", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""What a loader makes of one file: tensors with the sources of their values, and what it refused."""
+"""What a loader makes of one file: tensors with sources of their values, and what it refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.tensors import TensorInfo
 from loaders.limits import Limits
 
 
-class Refusal(LoadError):
+class RefusedError(LoadError):
     """An item that cannot or must not be read, on its way to becoming a problem of the run."""
 
     def __init__(self, code: str, where: str, reason: str, hint: str = "") -> None:
@@ -45,7 +45,7 @@ class DumpFile:
 
     path: Path
     name: str
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)

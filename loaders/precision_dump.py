@@ -16,7 +16,8 @@ from loaders.hdf5.glimpse import glimpse
 from loaders.hdf5.naming import Naming, plain_naming, tensor_of
 from loaders.hdf5.superblock import is_hdf5
 from loaders.hdf5.walk import Contents, walk
-from loaders.part import DumpFile, Part, Refusal
+from loaders.names import escaped
+from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
 
 FORMAT = "precision-dump"
@@ -39,7 +40,7 @@ def open_file(file: DumpFile) -> Part:
     for position, dataset in enumerate(contents.datasets):
         try:
             naming = _naming(dataset)
-        except Refusal as refusal:
+        except RefusedError as refusal:
             problems.append(refusal.problem)
             naming = plain_naming(dataset)
         order = number_of(dataset.attributes, "order")
@@ -61,19 +62,23 @@ def _naming(dataset: Dataset) -> Naming:
     if missing or attrs["pass"] not in get_args(Pass) or attrs["slot"] not in get_args(Slot):
         wrong = ", ".join(missing) or "pass or slot"
         reason = f"its attributes do not say what it is ({wrong}). Its path does instead."
-        raise Refusal("attributes", dataset.place.where, reason)
+        raise RefusedError("attributes", dataset.place.where, reason)
     extra = {name: value for name, value in attrs.items() if name not in _FIELDS}
     return Naming(
         name=dataset.place.name,
-        module=attrs["module"],
-        argument=attrs["argument"],
+        module=_printable(attrs["module"]),
+        argument=_printable(attrs["argument"]),
         pass_=attrs["pass"],
         slot=attrs["slot"],
-        module_class=text_of(attrs, "module_class") or "",
-        op=text_of(attrs, "op") or "",
+        module_class=_printable(text_of(attrs, "module_class") or ""),
+        op=_printable(text_of(attrs, "op") or ""),
         call=number_of(attrs, "call") or 0,
-        attrs=extra | _json_object(attrs.get("attrs_json")),
+        attrs=extra | (_json_object(attrs.get("attrs_json")) or {}),
     )
+
+
+def _printable(text: str) -> str:
+    return escaped(text.encode("utf-8", "surrogatepass"))
 
 
 def _root_problems(contents: Contents) -> Iterator[Problem]:
@@ -85,15 +90,17 @@ def _root_problems(contents: Contents) -> Iterator[Problem]:
     if attrs.get("complete") not in (True, 1):
         error = text_of(attrs, "error")
         cause = f" with {error}" if error else ""
-        yield Problem("incomplete", name, f"Recording ended early{cause}; what was written is here.")
-    for where, reason in _json_object(attrs.get("skipped")).items():
+        yield Problem(
+            "incomplete", name, f"Recording ended early{cause}; what was written is here."
+        )
+    for where, reason in (_json_object(attrs.get("skipped")) or {}).items():
         yield Problem("skipped", f"{name}: {where}", f"The recorder could not store it: {reason}")
-    if text_of(attrs, "provenance") and not _json_object(attrs["provenance"]):
+    if _json_object(attrs.get("provenance")) is None:
         yield Problem("provenance", name, "its provenance is not readable.")
 
 
 def _provenance(contents: Contents) -> Mapping[str, str]:
-    stated = _flat(_json_object(contents.attributes.get("provenance")), "")
+    stated = _flat(_json_object(contents.attributes.get("provenance")) or {}, "")
     return {"format": FORMAT, **dict(stated)}
 
 
@@ -108,14 +115,15 @@ def _flat(value: Any, prefix: str) -> Iterator[tuple[str, str]]:
         yield prefix, json.dumps(value, ensure_ascii=False)
 
 
-def _json_object(text: Any) -> dict[str, Any]:
+def _json_object(text: Any) -> dict[str, Any] | None:
+    """The object a JSON text holds, None if it holds none: cut short, or made to fail."""
     if not isinstance(text, str):
-        return {}
+        return None
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):  # cut short by a crash, or made to exhaust the stack
-        return {}
-    return value if isinstance(value, dict) else {}
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 LOADERS.register(Loader("precision_dump", "Precision dump", sniff, open_file))

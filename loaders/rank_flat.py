@@ -12,10 +12,10 @@ from loaders.hdf5.glimpse import glimpse
 from loaders.hdf5.naming import Naming, tensor_of
 from loaders.hdf5.superblock import is_hdf5
 from loaders.hdf5.walk import walk
+from loaders.hdf5.written_order import in_written_order
 from loaders.names import rank_of
 from loaders.part import DumpFile, Part
 from loaders.registry import LOADERS, Loader
-from loaders.torch_xray import in_written_order
 
 _FILE = re.compile(r"(?:.*[_.\-])?rank_\d+\.hf5")
 _STEP = re.compile(r"step_(?P<step>\d{1,9})_(?P<rest>.+)", re.DOTALL)
@@ -44,7 +44,7 @@ def _is_ours(name: str) -> bool:
 def open_file(file: DumpFile) -> Part:
     """Datasets as they were written. What the values were before float32 is not in the file."""
     contents = walk(file)
-    datasets = in_written_order(contents.datasets)
+    datasets = in_written_order(contents, contents.datasets)
     recorded = all(each.place.tracked for each in datasets)
     rank = rank_of(file.path.name)
     items = tuple(
@@ -75,7 +75,12 @@ def _meaning(name: str) -> tuple[str, str, Pass, Slot]:
     """Module, argument, pass and slot of a name without its step."""
     if match := _ACTIVATION.fullmatch(name):
         way: Pass = "forward" if match["way"] == "forward" else "backward"
-        return match["path"], match["argument"], way, "input" if match["slot"] == "input" else "output"
+        return (
+            match["path"],
+            match["argument"],
+            way,
+            "input" if match["slot"] == "input" else "output",
+        )
     if match := _WEIGHT.fullmatch(name):
         module, _, parameter = match["parameter"].rpartition(".")
         return module, parameter, _WEIGHT_PASS[match["kind"] or ""], "parameter"

@@ -1,21 +1,22 @@
-"""Dumps of Baidu Kunlun's torch_xray: `globalrank-R_localrank-r.h5`, a group a step, dotted names."""
+"""Dumps of Baidu Kunlun's torch_xray: `globalrank-R_localrank-r.h5`, one group for each step."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from core.tensors import Pass, Slot
+from core.tensors import Pass, Slot, TensorInfo
 from loaders.hdf5.datasets import Dataset
 from loaders.hdf5.glimpse import glimpse
 from loaders.hdf5.naming import Naming, plain_naming, tensor_of
 from loaders.hdf5.superblock import is_hdf5
 from loaders.hdf5.walk import walk
+from loaders.hdf5.written_order import in_written_order
 from loaders.names import natural_key, rank_of
-from loaders.part import DumpFile, Part
+from loaders.part import DumpFile, Part, Source
 from loaders.registry import LOADERS, Loader
 
 _FILE = re.compile(r"globalrank-\d+_localrank-\d+\.h5")
@@ -35,7 +36,7 @@ _ROLES: Mapping[tuple[str, str], tuple[Pass, Slot]] = {
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether an HDF5 file has torch_xray's name, or names like its in the root or a step's group."""
+    """Whether an HDF5 file has torch_xray's name, or its names in the root or a step's group."""
     if not is_hdf5(head, path):
         return False
     if _FILE.fullmatch(path.name):
@@ -46,27 +47,19 @@ def sniff(head: bytes, path: Path) -> bool:
 
 
 def open_file(file: DumpFile) -> Part:
-    """Steps in numeric order; within one, the order the group recorded, else of the headers."""
+    """Steps in numeric order; within one, the order the group recorded, else as the file grew."""
     contents = walk(file)
     steps: dict[tuple[str, ...], list[Dataset]] = defaultdict(list)
     for dataset in contents.datasets:
         steps[dataset.place.links[:-1]].append(dataset)
-    items = []
+    items: list[tuple[TensorInfo, Source]] = []
     for group in sorted(steps, key=lambda links: natural_key("/".join(links))):
         recorded = all(each.place.tracked for each in steps[group])
         calls = Calls()
-        for dataset in in_written_order(steps[group]):
+        for dataset in in_written_order(contents, steps[group]):
             naming = _naming(dataset, calls)
             items.append(tensor_of(dataset, naming, order=len(items), recorded=recorded))
     return Part(tuple(items), {"format": "torch_xray HDF5"}, contents.problems)
-
-
-def in_written_order(datasets: Iterable[Dataset]) -> list[Dataset]:
-    """As the group recorded it; without that by header address, which grows as a file is written."""
-    found = list(datasets)
-    if all(each.place.tracked for each in found):
-        return found
-    return sorted(found, key=lambda each: each.address)
 
 
 class Calls:

@@ -51,9 +51,15 @@ def pair_moments(reference: Scaled, candidate: Scaled, error: Scaled) -> PairMom
         e.moments,
         _co_moment(a, b),
         _co_moment(a, e),
+        _dot(reference, candidate),
+        _dot(reference, error),
         _abs_sum(reference),
         _abs_sum(error),
     )
+
+
+def _dot(a: Scaled, b: Scaled) -> Wide:
+    return Wide.of(float((a.values * b.values).sum()), a.exponent + b.exponent)
 
 
 def _abs_sum(scaled_values: Scaled) -> Wide:

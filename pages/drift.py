@@ -1,4 +1,4 @@
-"""Which distributions moved most, wherever in the tensor?"""
+"""Which distributions moved most, wherever in the tensor."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Which operators differ, and who added the error?"""
+"""Which operators differ, and which of them added the error."""
 
 import streamlit as st
 
@@ -12,6 +12,6 @@ with frame.page("Layers") as view:
     with wide:
         height = layers.heat(view, asked)
     with narrow:
-        layers.inside(view, asked, height=height)
+        layers.inside(view, asked, height=max(height, 300))
     operators.draw(asked)
     frame.foot(f"python cli.py show {view.comparison.id}")

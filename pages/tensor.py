@@ -1,7 +1,7 @@
-"""Which elements differ, in what pattern, and by how many bits?"""
+"""Which elements differ, in what pattern, and by how many bits."""
 
 from ui import frame
-from ui.cards import distributions, slice, tensor
+from ui.cards import cut, distributions, tensor
 
 with frame.page("Tensor") as view:
     subject = tensor.find(view)
@@ -10,7 +10,7 @@ with frame.page("Tensor") as view:
     if subject.pair.stats is None:
         tensor.problem(subject)
     else:
-        slice.draw(view, subject)
+        cut.draw(view, subject)
         distributions.draw(view, subject)
         distributions.elements(view, subject)
     frame.foot(f"python cli.py show {view.comparison.id}")

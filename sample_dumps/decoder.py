@@ -1,7 +1,8 @@
 """A small LLaMA-like decoder in plain torch: RMSNorm, RoPE, grouped-query attention, SwiGLU.
 
 Each set of kernels has a counterpart, `STEPWISE` and `STEPWISE_ELSEWHERE`, `FUSED` and
-`FUSED_ELSEWHERE`, that is equally right and rounds at other places, as another vendor's library does.
+`FUSED_ELSEWHERE`, that is equally right and rounds at other places, as another
+vendor's library does.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def decoder(config: Config, kernels: Kernels, *, seed: int, dtype: torch.dtype) 
 
 # ---- kernels ------------------------------------------------------------------------------------
 def _fused_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    return F.rms_norm(x, (x.shape[-1],), weight, eps)
+    return functional.rms_norm(x, (x.shape[-1],), weight, eps)
 
 
 def _unfused_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -206,7 +207,7 @@ def _rotation(x: Tensor, angles: Tensor) -> Tensor:
 
 
 def _fused_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale)
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale)
 
 
 def _unfused_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
@@ -217,11 +218,11 @@ def _unfused_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
 
 
 def _stepwise_swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    return F.silu(gate) * up
+    return functional.silu(gate) * up
 
 
 def _fused_swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    return (F.silu(gate.float()) * up.float()).to(gate.dtype)
+    return (functional.silu(gate.float()) * up.float()).to(gate.dtype)
 
 
 # Attention in steps on both sides, so that its operators can be told apart.

@@ -1,25 +1,24 @@
 """Records the sample pairs from real models; run as `python -m sample_dumps.make [ID …]`.
 
-Every pair has a planted fault or none, said in `expect`. One thread and fixed seeds: the same machine
-makes the same values again.
+Every pair has a planted fault or none, said in `expect`. One thread and fixed seeds: the same
+machine makes the same values again.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from precision_recorder import record
+from torch.nn import functional
 
 from sample_dumps import encoder, faults, xray
 from sample_dumps.decoder import (
@@ -91,7 +90,7 @@ def decoder_fault(reference: Path, candidate: Path) -> None:
     with torch.no_grad():
         with _recorded(good, reference, operators=_decoder_operators):
             good(tokens)
-        with _other_library(), _recorded(bad, candidate, operators=_decoder_operators):
+        with _recorded(bad, candidate, operators=_decoder_operators):
             bad(tokens)
 
 
@@ -102,10 +101,7 @@ def decoder_training(reference: Path, candidate: Path) -> None:
     bad.model.layers[1].post_attention_layernorm.kernel = faults.norm_with_wrong_backward
     with _recorded(good, reference, operators=_decoder_operators):
         _train(good)
-    with (
-        _other_library(),
-        _recorded(bad, candidate, operators=_decoder_operators),
-    ):
+    with _recorded(bad, candidate, operators=_decoder_operators):
         _train(bad)
 
 
@@ -113,13 +109,13 @@ def xray_renamed(reference: Path, candidate: Path) -> None:
     """Two sound fp16 runs in torch_xray's layout, whose class names do not agree."""
     tokens = _tokens(SMALL, batch=1, length=24)
     sides = (
-        (reference, FUSED, contextlib.nullcontext, xray.reference_name, True),
-        (candidate, FUSED_ELSEWHERE, _other_library, xray.candidate_name, False),
+        (reference, FUSED, xray.reference_name, True),
+        (candidate, FUSED_ELSEWHERE, xray.candidate_name, False),
     )
-    for folder, kernels, library, rename, counters in sides:
+    for folder, kernels, rename, counters in sides:
         model = _decoder(SMALL, kernels, torch.float16)
         with tempfile.TemporaryDirectory() as scratch:
-            with torch.no_grad(), library(), _recorded(model, Path(scratch)) as recording:
+            with torch.no_grad(), _recorded(model, Path(scratch)) as recording:
                 model(tokens)
             xray.convert(recording.path, folder, rename, counters=counters)
 
@@ -130,7 +126,7 @@ def _recorded(model: Any, folder: Path, **options: Any) -> AbstractContextManage
 
 
 def _decoder(config: Config, kernels: Kernels, dtype: torch.dtype = torch.bfloat16) -> CausalLM:
-    return decoder(config, kernels, seed=SEED, dtype=dtype)
+    return decoder(config, kernels, seed=SEED, dtype=dtype).eval()
 
 
 def _tokens(config: Config, *, batch: int, length: int) -> torch.Tensor:
@@ -139,22 +135,16 @@ def _tokens(config: Config, *, batch: int, length: int) -> torch.Tensor:
 
 
 def _train(model: CausalLM) -> None:
+    model.train()
     tokens = _tokens(SMALL, batch=1, length=25)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
     logits = model(tokens[:, :-1])
-    F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten()).backward()
+    functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten()).backward()
     optimiser.step()
 
 
 def _with_norm(kernels: Kernels, norm: Callable[..., torch.Tensor]) -> Kernels:
     return replace(kernels, rms_norm=norm)
-
-
-@contextlib.contextmanager
-def _other_library() -> Iterator[None]:
-    """Matrix products by other code with another order of summation."""
-    with torch.backends.mkldnn.flags(enabled=False):
-        yield
 
 
 def _decoder_operators(module: str, op: str) -> bool:

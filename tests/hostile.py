@@ -246,7 +246,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for argument in sys.argv[1:]:
-        print(json.dumps({"file": argument, **probe(Path(argument))}), flush=True)
+        sys.stdout.write(json.dumps({"file": argument, **probe(Path(argument))}) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import ctypes
 import itertools
 import math
-import os
 import socket
 import sys
 import time
@@ -40,18 +39,18 @@ def extreme(hint: Any, seed: Iterator[int]) -> Any:
 
 
 def tensor(name: str, **changes: object) -> TensorInfo:
-    given = dict(
-        id=name,
-        name=name,
-        module="layers.0",
-        argument="0",
-        pass_="forward",
-        slot="output",
-        shape=(2, 3),
-        storage_dtype="uint16",
-        dtype="bfloat16",
-        order=1,
-    )
+    given = {
+        "id": name,
+        "name": name,
+        "module": "layers.0",
+        "argument": "0",
+        "pass_": "forward",
+        "slot": "output",
+        "shape": (2, 3),
+        "storage_dtype": "uint16",
+        "dtype": "bfloat16",
+        "order": 1,
+    }
     return TensorInfo(**(given | changes))
 
 
@@ -108,10 +107,6 @@ def read_file(path: str) -> str:
 
 def write_file(path: str) -> int:
     return Path(path).write_text("x")
-
-
-def list_names(path: str) -> list[str]:
-    return os.listdir(path)
 
 
 def open_socket(kind: int) -> int:

@@ -66,7 +66,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     # What a run becomes after its upload is another test's matter: no worker is needed here.
-    monkeypatch.setattr("store.runs.Runs._describe", lambda self, record: None)
+    monkeypatch.setattr("store.runs.Runs._describe", lambda *_: None)
     with Workspace(tmp_path / "w", options=Options(max_upload=1 << 20)) as opened:
         yield opened
 
@@ -218,7 +218,8 @@ BAD_MANIFESTS = [
     b'{"files": [{"path": "a", "size": 1, "mtime": 1e400}]}',
     b'{"files": [{"path": "a", "size": 1}, {"path": "a", "size": 2}]}',
     b'{"files": [{"path": "a", "size": 1}, {"path": "a/b", "size": 2}]}',
-    b'{"files": [{"path": "a", "size": 1}, {"path": "a.b", "size": 1}, {"path": "a/b", "size": 2}]}',
+    b'{"files": [{"path": "a", "size": 1}, {"path": "a.b", "size": 1},'
+    b' {"path": "a/b", "size": 2}]}',
 ]
 
 
@@ -250,7 +251,7 @@ def test_a_full_disk_is_507_and_leaves_nothing(
 
 
 def test_a_disk_that_fills_up_on_the_way_keeps_what_is_there(
-    browser: Browser, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = browser.send(FILES, only={0})
 

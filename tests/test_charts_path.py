@@ -168,6 +168,16 @@ def test_an_axis_holds_its_values_with_a_few_ticks(
     assert ((clipped >= scale.low) & (clipped <= scale.high)).all()
 
 
+def test_ticks_are_round_numbers() -> None:
+    log = axes.scale_for(pd.Series([1e-7, 1e-2]), in_floors=False)
+    assert log.labels == ["1e−7", "1e−6", "1e−5", "1e−4", "0.001", "0.01"]
+    assert axes.scale_for(pd.Series([-20.0, 40.0]), in_floors=False).labels == [
+        "−20", "0", "20", "40"
+    ]  # fmt: skip
+    floors = axes.scale_for(pd.Series([1.0, 113.0]), in_floors=True)
+    assert floors.labels == ["0.1×", "1×", "10×", "100×"]
+
+
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0], [0.0, math.inf], list(range(5000))])
 def test_a_sparkline_is_valid_svg_of_bounded_size(values: list[float]) -> None:
     svg = sparkline(values, LIGHT)

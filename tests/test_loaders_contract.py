@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
-
 from loader_contract import Array, LoaderContract, Put
 
 
@@ -25,12 +24,21 @@ class TestRankFlat(LoaderContract):
             for key, array in arrays.items():
                 put(file, f"step_4_{key}_forward_input_0", array)
 
+    def in_order(self, _: list[str]) -> None:
+        return None
+
     def name(self, key: str) -> str:
         return f"step4/rank2/{key}_forward_input_0"
 
 
 class TestAnyHdf5(LoaderContract):
-    keeps_order = False
+    def in_order(self, _: list[str]) -> list[str]:
+        first = [
+            f"head.{name}" for name in ["bool", "complex64", "empty", "long", "scalar", "uint8"]
+        ]
+        second = ["layers.1.float8_e4m3fn", "layers.1.float64"]
+        third = ["layers.2.bfloat16", "layers.2.float16", "layers.3.float8_e5m2", "layers.3.int64"]
+        return [*first, *second, *third, "layers.10.float32"]
 
     def write(self, folder: Path, arrays: Mapping[str, Array], put: Put) -> None:
         with h5py.File(folder / "any.bin", "w", userblock_size=1024) as file:

@@ -22,7 +22,7 @@ ERRORS = [m for m in METRICS.values() if m.family == "error" and m.name not in N
 DRIFT = [m for m in METRICS.values() if m.family == "drift"]
 RATIOS = [m for m in METRICS.values() if m.unit in ("1", "dB", "bits", "ulp")]
 
-more = settings(max_examples=5 * settings().max_examples)  # one example tries all metrics
+more = settings(max_examples=3 * settings().max_examples)  # one example tries all metrics
 each_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 
 
@@ -34,7 +34,10 @@ def same(metric: Metric, a: PairStats, b: PairStats) -> bool:
     if metric.unit == "data":
         sizes = (s.max_abs for s in (a.reference, a.candidate) if s.finite)
         return math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12 * max(sizes, default=0.0))
-    return math.isclose(x, y, rel_tol=1e-9, abs_tol=RESOLUTION.get(metric.name, 1e-12))
+    slack = RESOLUTION.get(metric.name, 1e-12)
+    if metric.name.startswith("best_fit"):  # Σa·e / Σa² cancels to eps of |e| / |a|
+        slack *= max(1.0, METRICS["relative_l2"](a))
+    return math.isclose(x, y, rel_tol=1e-9, abs_tol=slack)
 
 
 def broken(a: PairStats, b: PairStats, metrics: Iterable[Metric] = METRICS.values()) -> list[str]:

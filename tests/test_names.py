@@ -36,7 +36,8 @@ def test_a_hostile_name_is_shown_letter_by_letter() -> None:
 @pytest.mark.parametrize(
     ("paths", "prefix"),
     [
-        (["model.layers.1.a", "model.layers.2.b"], "model.layers."),
+        (["model.layers.1.a", "model.layers.2.b"], "model."),
+        (["layers.1", "layers.2"], ""),
         (["model.a", "lm_head"], ""),
         (["a.b"], "a."),
         (["a.b", "a.b.c"], "a."),

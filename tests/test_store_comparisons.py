@@ -155,7 +155,7 @@ def test_a_writer_killed_in_the_middle_leaves_no_half_comparison(
         assert writer.stdout.readline() == "go\n"
         time.sleep(wait_s)
         writer.send_signal(signal.SIGKILL)
-    comparisons.sweep(tmp_path, lambda owner: False)
+    comparisons.sweep(tmp_path, lambda _: False)
     left = [path.name for path in tmp_path.iterdir()]
     assert left in ([], ["abc123"])
     if left:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -284,9 +285,8 @@ def test_progress_is_shown_while_a_job_runs(
     workspace.cancel(job.id)
 
 
-def telling(
-    reference: Run, candidate: Run, settings: Settings, report: Callable[[Progress], None]
-) -> Comparison:
+def telling(*given: Any) -> Comparison:
+    report = given[-1]
     while True:
         report(Progress(10, 100, 1, 3, "layers.1/output"))
         time.sleep(0.05)
@@ -301,6 +301,7 @@ def test_an_unknown_job_is_not_here(workspace: Workspace) -> None:
 SERVER = """
 import sys, time
 from pathlib import Path
+from typing import Any
 import test_store_workspace as t
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
@@ -469,7 +470,7 @@ def test_a_worker_cannot_read_what_it_was_not_given(
     confined: tuple[Workers, Path], path: str
 ) -> None:
     workers, folder = confined
-    with pytest.raises(OSError, match="Permission denied|Is a directory"):
+    with pytest.raises(OSError, match=r"Permission denied|Is a directory"):
         run(workers, store_samples.read_file, str(folder / path))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import fakes
 import pytest
-from streamlit_fixture import html_of, navigation_mode, open_page
+from streamlit_fixture import asked_to_go, html_of, navigation_mode, open_page
 
 from store import workspace
 
@@ -57,8 +58,6 @@ def test_provenance_puts_differences_first() -> None:
 
 def test_refused_items_of_the_dumps_are_listed(kept: fakes.FakeWorkspace) -> None:
     whole = kept.compared["c0ffee"]
-    from dataclasses import replace
-
     side = replace(whole.reference, problems=fakes.refused(3))
     kept.compared["c0ffee"] = replace(whole, reference=side)
     page = open_page("overview", c="c0ffee")
@@ -99,9 +98,33 @@ def test_the_metric_picker_writes_the_address() -> None:
     assert "Relative L2" in html_of(page)
 
 
-def test_hostile_names_are_shown_as_text(kept: fakes.FakeWorkspace) -> None:
-    from dataclasses import replace
+def test_several_steps_can_be_told_apart(kept: fakes.FakeWorkspace) -> None:
+    pairs = [fakes.pair(fakes.tensor("a", n, id=f"step{n}/a", step=n, rank=None)) for n in range(3)]
+    kept.compared["c0ffee"] = fakes.comparison(pairs=tuple(pairs))
+    page = open_page("overview", c="c0ffee")
+    assert "steps 0 to 2" in html_of(page)
+    assert page.selectbox(key="pick-step").options == ["all steps", "step 0", "step 1", "step 2"]
+    page.selectbox(key="pick-step").set_value("2").run()
+    assert page.query_params["step"] == "2"
+    assert "step=2" in html_of(page)
+    assert "t=step0" not in html_of(page)
 
+
+def test_the_finder_opens_an_operator_or_a_tensor(kept: fakes.FakeWorkspace) -> None:
+    for name, address in (
+        (fakes.FAULT, f"layers?c=c0ffee&at={fakes.FAULT}"),
+        (
+            fakes.tensor("lm_head", 0).id,
+            "tensor?c=c0ffee&t=step0%2Frank0%2Flm_head%2Fforward_output.0",
+        ),
+    ):
+        page = open_page("overview", c="c0ffee")
+        page.selectbox(key="find").set_value(name).run()
+        assert asked_to_go(page) == address
+    assert kept.asked == []
+
+
+def test_hostile_names_are_shown_as_text(kept: fakes.FakeWorkspace) -> None:
     names = [f"model.{fakes.HOSTILE}", fakes.FAULT]
     whole = fakes.comparison(names)
     run = replace(whole.candidate, label=fakes.HOSTILE, provenance={fakes.HOSTILE: fakes.HOSTILE})

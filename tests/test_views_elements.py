@@ -7,18 +7,20 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from dumps_in_memory import run_of
+from memory_runs import run_of
 
 from analysis.views_elements import bits_of, element, worst_elements
 from core.errors import SelectionError
 
+T = "layer:forward_output.0"
+
 
 def worst(a, b, *, dtype="float32", count=20):
     return worst_elements(
-        run_of({"t": a}),
-        run_of({"t": b}),
-        reference_id="t",
-        candidate_id="t",
+        run_of({T: a}),
+        run_of({T: b}),
+        reference_id=T,
+        candidate_id=T,
         dtype=dtype,
         count=count,
     )
@@ -109,8 +111,8 @@ def test_bits_say_when_the_dump_holds_more_than_the_format():
 
 def test_an_element_by_index_and_one_that_does_not_exist():
     a = np.arange(6.0).reshape(2, 3)
-    runs = run_of({"t": a}), run_of({"t": a + 1})
-    names = {"reference_id": "t", "candidate_id": "t", "dtype": "float64"}
+    runs = run_of({T: a}), run_of({T: a + 1})
+    names = {"reference_id": T, "candidate_id": T, "dtype": "float64"}
     assert element(*runs, **names, index=(1, 2)).candidate == 6.0
     for index in [(2, 0), (0,), (0, -1)]:
         with pytest.raises(SelectionError):

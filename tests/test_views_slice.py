@@ -7,7 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from dumps_in_memory import run_of
+from memory_runs import run_of
 
 from analysis.elementwise import ulps_apart
 from analysis.selection import default, parse
@@ -20,14 +20,16 @@ from analysis.views import (
 )
 from core.errors import ExplorerError
 
+T = "layer:forward_output.0"
+
 
 def view(a, b, selection=None, *, dtype="float32", rms=1.0, **size):
     part = selection if selection is not None else default(a.shape).text(a.shape)
     return slice_view(
-        run_of({"t": a}),
-        run_of({"t": b}),
-        reference_id="t",
-        candidate_id="t",
+        run_of({T: a}),
+        run_of({T: b}),
+        reference_id=T,
+        candidate_id=T,
         selection=part,
         dtype=dtype,
         rms=rms,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +13,7 @@ from charts.names import for_html, plain
 from core.comparison import Comparison
 from metrics import METRICS
 from ui import browser, url
-from ui.markup import key
+from ui.markup import Side, key
 
 TIMES_FLOOR = "times_floor"
 _MOST_NAMES = 3000  # in the finder; more would make every page heavy
@@ -63,10 +64,14 @@ def metric_labels() -> Mapping[str, str]:
 def _pair(comparison: Comparison) -> str:
     reference, candidate = comparison.reference.label, comparison.candidate.label
     return (
-        f'<div class="px-pair">{key("reference")}<b>{for_html(reference, 40)}</b>'
-        f"<span>reference</span><span>·</span>"
-        f"{key('candidate')}<b>{for_html(candidate, 40)}</b><span>candidate</span></div>"
+        f'<div class="px-pair">{_side("reference", reference)}<span>·</span>'
+        f"{_side('candidate', candidate)}</div>"
     )
+
+
+def _side(side: Side, label: str) -> str:
+    word = "" if label.lower().endswith(side) else f"<span>{side}</span>"
+    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{word}'
 
 
 def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
@@ -80,13 +85,15 @@ def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
 
 
 def _find(table: pd.DataFrame) -> None:
-    names = _names(table)
+    every = _names(table)
+    names = dict(islice(every.items(), _MOST_NAMES))
+    cut = f"Find among the first {_MOST_NAMES:,} of {len(every):,} names"
     st.selectbox(
         "Find a module or tensor",
         list(names),
         index=None,
         key="find",
-        placeholder="Find a module or tensor   /",
+        placeholder=cut if len(every) > len(names) else "Find a module or tensor   /",
         format_func=lambda name: plain(name, 200),
         label_visibility="collapsed",
         on_change=_open,
@@ -96,10 +103,10 @@ def _find(table: pd.DataFrame) -> None:
 
 
 def _names(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Shown name -> parameter and value: operators first, then tensors, at most `_MOST_NAMES`."""
+    """Shown name -> parameter of the address and its value: operators first, then tensors."""
     operators = {str(name): ("at", str(name)) for name in table["operator"].unique() if name}
     tensors = {str(name): ("t", str(name)) for name in table["tensor"]}
-    return dict(list((operators | tensors).items())[:_MOST_NAMES])
+    return operators | tensors
 
 
 def _open(names: Mapping[str, tuple[str, str]]) -> None:

@@ -2,7 +2,7 @@
 
 One block of bytes goes to the browser: five float32 images, one of flags, and a header saying what
 they are. Changing the third view, moving the cursor and resizing need no round trip; another slice
-needs one.
+needs one. What is picked travels apart, so that picking an element does not send the images again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _component = st.components.v2.component(
     js=(_HERE / "slices.js").read_text(encoding="utf-8"),
 )
 
+_cursor = st.components.v2.component(
+    "px_cursor", js=(_HERE / "cursor.js").read_text(encoding="utf-8")
+)
+
 MODES: Mapping[str, str] = {
     "floor": "|error| in units of the floor times the tensor's RMS, log scale",
     "signed": "candidate − reference; where a pixel holds many, the one of largest magnitude",
@@ -37,7 +41,6 @@ MODES: Mapping[str, str] = {
 }
 # Digits that identify a value of a format; 9 stands for the shortest that reads back as float32.
 _DIGITS = {"bfloat16": 4, "float16": 5, "float8_e4m3fn": 3, "float8_e5m2": 2}
-HEIGHT = 352
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +70,11 @@ def draw(
 ) -> None:
     """Draws the slice; what the user does calls `on_act`, in a callback.
 
-    With one of `{"axis", "index"}` fix an axis elsewhere · `{"axes": {"down", "across"}}` show others ·
-    `{"window": {"down", "across"}}` zoom · `{"fit"}` · `{"worst"}` · `{"element"}` · `{"mode"}`.
+    With one of `{"axis", "index"}` (fix an axis elsewhere), `{"axes": {"down", "across"}}` (show
+    others), `{"window": {"down", "across"}}` (zoom), `{"fit"}`, `{"worst"}`, `{"element"}` or
+    `{"mode"}`.
     """
+    _cursor(key=f"{key}-cursor", data={"element": scene.cursor, "mode": scene.mode}, height=1)
     _component(
         key=key,
         data=packed(view, scene, theme),
@@ -94,19 +99,6 @@ def names_of_axes(dims: Sequence[str], shape: Sequence[int]) -> tuple[str, ...]:
     return tuple(f"axis {i}" for i in range(len(shape)))
 
 
-def place_of(index: Sequence[int] | None, part: Part, view: SliceView) -> list[int] | None:
-    """Row and column in the slice of the tensor's element at `index`; None when it lies outside."""
-    if index is None or any(at not in (None, i) for at, i in zip(part.fixed, index, strict=True)):
-        return None
-    offsets = []
-    for window in (part.down, part.across):
-        inside = window is None or window.start <= index[window.axis] < window.stop
-        if not inside:
-            return None
-        offsets.append(0 if window is None else index[window.axis] - window.start)
-    return list(divmod(offsets[1], view.columns)) if part.down is None else offsets
-
-
 def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
     height, width = view.images.error.shape
     return {
@@ -128,8 +120,6 @@ def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
         "relative_from": scene.relative_from,
         "ulp_dtype": scene.ulp_dtype,
         "digits": [_DIGITS.get(dtype, 9) for dtype in scene.dtypes],
-        "mode": scene.mode if scene.unit or scene.mode != "floor" else "signed",
-        "cursor": place_of(scene.cursor, scene.part, view),
         "has_worst": scene.worst,
         "note": note(view),
         "summary": f"Largest error at {list(view.worst)}." if view.worst else "No error.",

@@ -1,4 +1,5 @@
-"""Reading HDF5 files nobody vouches for: opened safely, walked within limits, values past the library.
+"""Reading HDF5 files nobody vouches for: opened safely, walked within limits.
 
-The dialects beside this package say what the names mean; everything about bytes is here.
+Values are read past the library wherever possible. The dialects beside this package say what the
+names mean; everything about bytes is here.
 """

@@ -11,7 +11,7 @@ from h5py import h5a, h5s, h5t
 
 from loaders.limits import Limits
 from loaders.names import escaped
-from loaders.part import Refusal
+from loaders.part import RefusedError
 
 _TEXT = h5py.string_dtype()
 _MOST_TEXTS = 64  # strings of varying length in one attribute; each lies elsewhere in the file
@@ -27,7 +27,7 @@ def attributes_of(item: Any, limits: Limits, where: str) -> dict[str, Any]:
     if 0 < count <= limits.attributes:
         h5a.iterate(item, names.append)
     elif count:
-        raise Refusal("attributes", where, f"it has {count} attributes.")
+        raise RefusedError("attributes", where, f"it has {count} attributes.")
     values = {escaped(name): _value(h5a.open(item, name), limits) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 

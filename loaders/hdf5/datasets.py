@@ -48,10 +48,8 @@ class Checker:
     bytes: FileBytes
     budget: Budget
 
-    def dataset(
-        self, item: Any, place: Place, address: int
-    ) -> tuple[Dataset, Problem | None]:
-        """An open dataset described, and what is doubtful about it; or a Refusal."""
+    def dataset(self, item: Any, place: Place, address: int) -> tuple[Dataset, Problem | None]:
+        """An open dataset described, and what is doubtful about it; or a RefusedError."""
         plist = item.get_create_plist()
         refuse_elsewhere(plist, place.where)  # first of all: asking for more may open other files
         attributes = attributes_of(item, self.bytes.file.limits, place.where)

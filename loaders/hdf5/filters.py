@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from h5py import h5z
 
-from loaders.part import Refusal
+from loaders.part import RefusedError
 
 DEFLATE, SHUFFLE, FLETCHER32 = 1, 2, 3
 _FOREIGN: Mapping[int, str] = {
@@ -29,14 +29,14 @@ _WORDS = 1 << 20  # of a checksum summed at once, so that no 64-bit sum overflow
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter of a chunk's pipeline: its registered number, and bytes per element for shuffle."""
+    """One filter of a chunk's pipeline: its number, and bytes per element for shuffle."""
 
     code: int
     itemsize: int = 1
 
 
 def pipeline_of(plist: Any, where: str) -> tuple[Filter, ...]:
-    """The filters in the order they were applied; Refusal for one that cannot be undone here."""
+    """The filters in the order they were applied; RefusedError for one not known."""
     filters = tuple(_filter(plist.get_filter(i)) for i in range(plist.get_nfilters()))
     foreign = [each.code for each in filters if each.code > FLETCHER32]
     for code in foreign:
@@ -44,7 +44,7 @@ def pipeline_of(plist: Any, where: str) -> tuple[Filter, ...]:
     # Inside a foreign pipeline the library checks the checksum, and reads out of bounds (2.0.0)
     # unless it stands last, where the stored size tells that there are bytes to check.
     if foreign and FLETCHER32 in [each.code for each in filters[:-1]]:
-        raise Refusal("filter", where, "it holds a checksum inside a compressed chunk.")
+        raise RefusedError("filter", where, "it holds a checksum inside a compressed chunk.")
     return filters
 
 
@@ -56,16 +56,20 @@ def _filter(entry: tuple[Any, ...]) -> Filter:
 def _require(code: int, where: str) -> None:
     name = _FOREIGN.get(code)
     if name is None:
-        raise Refusal("filter", where, f"it is stored through filter {code}, which is not known.")
+        raise RefusedError(
+            "filter", where, f"it is stored through filter {code}, which is not known."
+        )
     if h5z.filter_avail(code):
         return
     hint = "Install `hdf5plugin`, or write the dump uncompressed or with gzip."
     try:
         importlib.import_module("hdf5plugin")  # registers its filters with the library
     except ImportError:
-        raise Refusal("filter", where, f"the {name} filter ({code}) is missing.", hint) from None
+        raise RefusedError(
+            "filter", where, f"the {name} filter ({code}) is missing.", hint
+        ) from None
     if not h5z.filter_avail(code):
-        raise Refusal("filter", where, f"`hdf5plugin` lacks the {name} filter ({code}).", hint)
+        raise RefusedError("filter", where, f"`hdf5plugin` lacks the {name} filter ({code}).", hint)
 
 
 def is_ours(pipeline: tuple[Filter, ...]) -> bool:
@@ -94,7 +98,7 @@ def undone(
             data = _checked(data, where)
     if len(data) != nbytes:
         reason = f"a storage chunk has {len(data)} bytes in place of {nbytes}."
-        raise Refusal("chunk-length", where, reason)
+        raise RefusedError("chunk-length", where, reason)
     return data
 
 
@@ -104,11 +108,11 @@ def _inflated(data: bytes | memoryview, nbytes: int, where: str) -> bytes:
     try:
         inflated = stream.decompress(data, most + 1)
     except zlib.error as error:
-        raise Refusal("chunk", where, f"a storage chunk is damaged ({error}).") from error
+        raise RefusedError("chunk", where, f"a storage chunk is damaged ({error}).") from error
     if len(inflated) > most:
-        raise Refusal("inflate", where, "a storage chunk inflates beyond its declared size.")
+        raise RefusedError("inflate", where, "a storage chunk inflates beyond its declared size.")
     if not stream.eof:
-        raise Refusal("chunk", where, "a compressed storage chunk is cut short.")
+        raise RefusedError("chunk", where, "a compressed storage chunk is cut short.")
     return inflated
 
 
@@ -129,14 +133,16 @@ def _unshuffled(data: bytes | memoryview, itemsize: int) -> bytes | memoryview:
 def _checked(data: bytes | memoryview, where: str) -> bytes | memoryview:
     """The chunk without its Fletcher-32 checksum, which must be right."""
     if len(data) < 4:
-        raise Refusal("checksum", where, f"a storage chunk of {len(data)} bytes has no checksum.")
+        raise RefusedError(
+            "checksum", where, f"a storage chunk of {len(data)} bytes has no checksum."
+        )
     body, stored = data[:-4], bytes(data[-4:])
     sums = _fletcher32(body)
     # Early releases of the library stored the halves byte-swapped; it accepts both, so do we.
     halves = [(int.from_bytes(stored[i : i + 2], "little") % _MODULUS) for i in (0, 2)]
     swapped = [(int.from_bytes(stored[i : i + 2], "big") % _MODULUS) for i in (0, 2)]
     if sums not in (tuple(halves), tuple(swapped)):
-        raise Refusal("checksum", where, "a storage chunk does not match its checksum.")
+        raise RefusedError("checksum", where, "a storage chunk does not match its checksum.")
     return body
 
 

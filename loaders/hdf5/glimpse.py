@@ -13,7 +13,7 @@ from h5py import h5g, h5l, h5o
 from loaders.hdf5.attributes import attributes_of
 from loaders.hdf5.library import library, opened
 from loaders.names import escaped
-from loaders.part import DumpFile, Refusal
+from loaders.part import DumpFile, RefusedError
 
 _NAMES = 40  # of the root
 _MEMBERS = 40  # of each group among them
@@ -51,7 +51,7 @@ def _attributes(root: Any, file: DumpFile) -> Mapping[str, Any]:
     try:
         with library(file.name):
             return attributes_of(root, file.limits, file.name)
-    except Refusal:
+    except RefusedError:
         return {}
 
 
@@ -62,7 +62,7 @@ def _inside(root: Any, name: bytes) -> tuple[str, ...] | None:
             if h5o.get_info(root, name).type != h5o.TYPE_GROUP:
                 return None
             return tuple(map(escaped, _names(h5g.open(root, name), _MEMBERS)))
-    except Refusal:
+    except RefusedError:
         return None
 
 

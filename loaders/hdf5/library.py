@@ -16,7 +16,7 @@ from h5py import h5f, h5fd, h5p
 from core.runs import Problem
 from loaders.hdf5.superblock import signature_offset, stored_end
 from loaders.names import escaped
-from loaders.part import DumpFile, Refusal
+from loaders.part import DumpFile, RefusedError
 
 # The library is not thread-safe; h5py's own lock is taken per call, which lets a walk interleave
 # with another thread's open and close of the same file.
@@ -29,12 +29,12 @@ _LONGEST = 1 << 60  # bytes; no file is longer
 
 @contextlib.contextmanager
 def library(where: str, *, code: str = "damaged") -> Iterator[None]:
-    """Hold the library's lock; its complaints about `where` become a Refusal."""
+    """Hold the library's lock; its complaints about `where` become a RefusedError."""
     with _LOCK:
         try:
             yield
         except _BROKEN as error:
-            raise Refusal(code, where, f"HDF5 cannot read it ({_said(error)}).") from error
+            raise RefusedError(code, where, f"HDF5 cannot read it ({_said(error)}).") from error
 
 
 def _said(error: BaseException) -> str:
@@ -60,11 +60,11 @@ def require_regular(file: DumpFile) -> None:
     try:
         mode = file.path.lstat().st_mode
     except OSError as error:
-        raise Refusal("gone", file.name, f"it cannot be found ({error.strerror}).") from error
+        raise RefusedError("gone", file.name, f"it cannot be found ({error.strerror}).") from error
     if stat.S_ISLNK(mode):
-        raise Refusal("symlink", file.name, "it is a symbolic link, which is not followed.")
+        raise RefusedError("symlink", file.name, "it is a symbolic link, which is not followed.")
     if not stat.S_ISREG(mode):
-        raise Refusal("not-regular-file", file.name, "it is not a regular file.")
+        raise RefusedError("not-regular-file", file.name, "it is not a regular file.")
 
 
 def _open(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
@@ -76,7 +76,7 @@ def _open(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
         return _open_truncated(file)
     if "open for write" in said or "SWMR" in said:
         return _open_unfinished(file)
-    raise Refusal("damaged", file.name, f"HDF5 cannot open it ({_said(OSError(said))}).")
+    raise RefusedError("damaged", file.name, f"HDF5 cannot open it ({_said(OSError(said))}).")
 
 
 def _access() -> Any:
@@ -89,24 +89,22 @@ def _access() -> Any:
 
 
 def _open_unfinished(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
-    """A file whose writer has not closed it, or died: readable if it wrote for concurrent readers."""
+    """A file its writer has not closed: readable if it was written for concurrent readers."""
     hint = "If its writer has ended, `h5clear -s FILE` removes the mark."
     try:
-        handle = h5f.open(
-            os.fsencode(file.path), h5f.ACC_RDONLY | h5f.ACC_SWMR_READ, _access()
-        )
+        handle = h5f.open(os.fsencode(file.path), h5f.ACC_RDONLY | h5f.ACC_SWMR_READ, _access())
     except _BROKEN as error:
         reason = "it is marked as being written and was not closed."
-        raise Refusal("open-for-write", file.name, reason, hint) from error
+        raise RefusedError("open-for-write", file.name, reason, hint) from error
     reason = "it is marked as being written; it may be incomplete."
     return handle, (Problem("open-for-write", file.name, f"{reason} {hint}"),)
 
 
 def _open_truncated(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
-    """A file shorter than it says: opened as if zeros followed, so that what is whole can be read."""
+    """A file shorter than it says: opened as if zeros followed, to read what is whole."""
     size, end = file.path.stat().st_size, _stated_end(file)
     said = f"only {size} of its {end} bytes are here." if end else f"it ends after {size} bytes."
-    refusal = Refusal("truncated", file.name, said, "Copy or upload it again.")
+    refusal = RefusedError("truncated", file.name, said, "Copy or upload it again.")
     if end is None:
         raise refusal
     padded = _Padded(file.path, end)

@@ -93,7 +93,7 @@ def tensor_of(
 
 
 def dims_of(attributes: Mapping[str, Any], axes: int) -> tuple[str, ...]:
-    """Names of the axes, from `dims` (a list, JSON or words), HDF5's own labels, or `layout` (NCHW).
+    """Names of the axes, from `dims` (a list, JSON or words), HDF5's labels, or `layout` (NCHW).
 
     Empty unless there is exactly one for each axis.
     """

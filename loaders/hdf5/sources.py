@@ -22,7 +22,7 @@ from loaders.hdf5.filters import Filter, undone
 from loaders.hdf5.library import library, opened
 from loaders.hdf5.tiles import Box, bands, parts, restretched
 from loaders.hdf5.types import Encoding
-from loaders.part import DumpFile, Refusal
+from loaders.part import DumpFile, RefusedError
 
 _MAPPED_FROM = 1 << 20  # bytes; copying less is cheaper than mapping it
 _MAPPED_AT_ONCE = 1 << 30  # bytes; workers run with bounded address space
@@ -39,17 +39,17 @@ class FileBytes:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:
-        """A descriptor for reading; Refusal when the file is gone or no longer the same."""
+        """A descriptor for reading; RefusedError when the file is gone or no longer the same."""
         try:
             descriptor = os.open(self.file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
             reason = f"it can no longer be read ({error.strerror})."
-            raise Refusal("gone", self.file.name, reason) from error
+            raise RefusedError("gone", self.file.name, reason) from error
         try:
             now = os.fstat(descriptor)
             if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
                 hint = "Open the dump again."
-                raise Refusal("changed", self.file.name, "it has changed since.", hint)
+                raise RefusedError("changed", self.file.name, "it has changed since.", hint)
             yield descriptor
         finally:
             os.close(descriptor)
@@ -70,7 +70,7 @@ class FileBytes:
 def _bytes(descriptor: int, offset: int, nbytes: int, file: FileBytes) -> bytes:
     data = os.pread(descriptor, nbytes, offset)
     if len(data) != nbytes:
-        raise Refusal("truncated", file.file.name, "it ends within a tensor.")
+        raise RefusedError("truncated", file.file.name, "it ends within a tensor.")
     return data
 
 

@@ -14,7 +14,7 @@ from loaders.hdf5.filters import FLETCHER32, is_ours, pipeline_of
 from loaders.hdf5.places import Place
 from loaders.hdf5.sources import Contiguous, FileBytes, LibraryTiles, OwnTiles, Unwritten
 from loaders.hdf5.types import Encoding
-from loaders.part import Refusal, Source
+from loaders.part import RefusedError, Source
 
 
 @dataclass(slots=True)
@@ -25,11 +25,13 @@ class Budget:
     tiles: int
 
     def spend(self, stored: int, tiles: int, where: str) -> None:
-        """Count a dataset's storage; Refusal when the file claims more than it has."""
+        """Count a dataset's storage; RefusedError when the file claims more than it has."""
         if stored > self.stored:
-            raise Refusal("overlap", where, "the datasets so far claim more bytes than the file has.")
+            raise RefusedError(
+                "overlap", where, "the datasets so far claim more bytes than the file has."
+            )
         if tiles > self.tiles:
-            raise Refusal("storage-chunks", where, "the file has too many storage chunks.")
+            raise RefusedError("storage-chunks", where, "the file has too many storage chunks.")
         self.stored -= stored
         self.tiles -= tiles
 
@@ -47,7 +49,7 @@ class Storage:
     budget: Budget
 
     def source(self) -> Source:
-        """Where the values come from; Refusal for storage that is not what it declares."""
+        """Where the values come from; RefusedError for storage that is not what it declares."""
         stored, layout = self.item.get_storage_size(), self.plist.get_layout()
         nbytes = math.prod(self.shape) * self.encoding.file.itemsize
         self._refuse_huge(nbytes, stored)
@@ -84,7 +86,7 @@ class Storage:
         return LibraryTiles(self.bytes, where, self.shape, tile, self.encoding, path)
 
     def _index(self, tile: tuple[int, ...], nbytes: int) -> NDArray[np.int64]:
-        """Where the tiles lie: ascending rows of tile number, address, stored bytes, filter mask."""
+        """Where the tiles lie: rows of tile number, address, stored bytes, filter mask."""
         grid = [-(-length // deep) for length, deep in zip(self.shape, tile, strict=True)]
         found = self._tiles(min(math.prod(grid), self.budget.tiles))
         if not found:
@@ -138,15 +140,15 @@ class Storage:
             self.plist.get_fill_value(fill)
         return fill
 
-    def _refusal(self, code: str, reason: str) -> Refusal:
-        return Refusal(code, self.place.where, reason)
+    def _refusal(self, code: str, reason: str) -> RefusedError:
+        return RefusedError(code, self.place.where, reason)
 
 
 def refuse_elsewhere(plist: Any, where: str) -> None:
-    """Refuse values in other files: reading those hands out what the dump's author has no right to."""
+    """Refuse values in other files: reading them hands out what the author may not see."""
     hint = "Write the values into the dump itself."
     if plist.get_layout() == h5d.VIRTUAL:
         reason = "it is a virtual dataset, whose values lie in other files."
-        raise Refusal("virtual", where, reason, hint)
+        raise RefusedError("virtual", where, reason, hint)
     if plist.get_external_count():
-        raise Refusal("external-storage", where, "its values lie in another file.", hint)
+        raise RefusedError("external-storage", where, "its values lie in another file.", hint)

@@ -27,6 +27,14 @@ def is_hdf5(head: bytes, path: Path) -> bool:
     return signature_offset(head, path) is not None
 
 
+def superblock_version(path: Path) -> int:
+    """Version of the superblock, 0 to 3; 0 also when there is none."""
+    with path.open("rb", buffering=0) as stream:
+        start = signature_offset(stream.read(len(SIGNATURE)), path) or 0
+        version = os.pread(stream.fileno(), 1, start + len(SIGNATURE))
+    return version[0] if version else 0
+
+
 def stored_end(superblock: bytes) -> int | None:
     """The file length a superblock states, relative to it; None for layouts not known here.
 

@@ -1,4 +1,4 @@
-"""Arithmetic of tiled storage: which tiles a selection touches, and an order that reads each once."""
+"""Arithmetic of tiled storage: the tiles a selection touches, an order that reads each once."""
 
 from __future__ import annotations
 

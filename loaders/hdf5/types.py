@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.runs import Array, Problem
 from loaders.dtypes import BITS, canonical, holds
-from loaders.part import Refusal
+from loaders.part import RefusedError
 
 # (bytes, sign bit, exponent at, exponent bits, mantissa at, mantissa bits, exponent bias).
 # Our own table, not h5py's: that one calls a 1-byte float16 and loses e4m3fn above 240.
@@ -39,7 +39,7 @@ _CLASS_NAMES: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """One element in the file (`file`, with its byte order), as stored, as meant, and as handed out.
+    """One element: in the file (`file`, with its byte order), as stored, as meant, as handed out.
 
     `storage` and `logical` are names as in TensorInfo; `decoded` is the type of arrays we return.
     """
@@ -50,7 +50,7 @@ class Encoding:
     decoded: np.dtype[Any]
 
     def decode(self, raw: NDArray[Any]) -> Array:
-        """Values of raw elements, whose dtype is `file`; a view where the bytes are already right."""
+        """Values of raw elements, whose dtype is `file`; a view if the bytes are right already."""
         if self.decoded == np.bool_:
             return np.asarray(raw != 0)
         if not self.file.isnative:
@@ -64,13 +64,15 @@ def encoding_of(
     """The encoding of an HDF5 type, with the dtype the dump declares for it, if any.
 
     A declared name nobody knows is noted and ignored for floats; integers could be the raw bits of
-    anything, so there it is a Refusal.
+    anything, so there it is a RefusedError.
     """
     file, storage = _stored(file_type, where)
     logical = None if declared is None else canonical(declared)
     if declared is None or logical is not None:
         return _meant(file, storage, logical, where), None
-    refusal = Refusal("dtype", where, f"its declared dtype {declared[:40]!r} is not known here.")
+    refusal = RefusedError(
+        "dtype", where, f"its declared dtype {declared[:40]!r} is not known here."
+    )
     if file.kind in "iu":
         raise refusal
     taken = Problem("dtype", where, f"{refusal.reason} It is read as {storage}.")
@@ -78,19 +80,19 @@ def encoding_of(
 
 
 def _meant(file: np.dtype[Any], storage: str, logical: str | None, where: str) -> Encoding:
+    bits = None if logical is None else BITS.get(logical)
+    fits = bits is not None and np.dtype(bits).itemsize == file.itemsize
     if storage == "opaque":
-        if logical not in BITS or np.dtype(BITS[logical]).itemsize != file.itemsize:
+        if logical is None or not fits:
             reason = f"it holds opaque elements of {file.itemsize} bytes without a fitting dtype."
             hint = "Say what they are in an attribute `dtype`, for example `bfloat16`."
-            raise Refusal("dtype", where, reason, hint)
-        return Encoding(file, logical, logical, np.dtype(BITS[logical]))
+            raise RefusedError("dtype", where, reason, hint)
+        return Encoding(file, logical, logical, np.dtype(bits))
     logical = logical or storage
-    bits = BITS.get(logical)
-    if bits is not None and file.kind in "iu" and storage != logical:
-        if np.dtype(bits).itemsize == file.itemsize:
-            return Encoding(file, storage, logical, np.dtype(bits))
+    if fits and file.kind in "iu" and storage != logical:
+        return Encoding(file, storage, logical, np.dtype(bits))
     if not holds(storage, logical):
-        raise Refusal("dtype", where, f"it declares {logical} but stores {storage}.")
+        raise RefusedError("dtype", where, f"it declares {logical} but stores {storage}.")
     decoded = np.dtype(BITS.get(storage, storage))
     return Encoding(file, storage, logical, decoded)
 
@@ -113,7 +115,7 @@ def _stored(file_type: Any, where: str) -> tuple[np.dtype[Any], str]:
         file = np.dtype(f"{_order(part)}c{size}")
         return file, file.name
     what = _CLASS_NAMES.get(kind, "numbers of an unknown format")
-    raise Refusal("dtype", where, f"it holds {what} ({size} bytes each), which are no tensor.")
+    raise RefusedError("dtype", where, f"it holds {what} ({size} bytes each), which are no tensor.")
 
 
 def _float_name(file_type: Any) -> str | None:

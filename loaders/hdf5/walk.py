@@ -15,8 +15,9 @@ from loaders.hdf5.library import library, opened
 from loaders.hdf5.places import Place
 from loaders.hdf5.sources import FileBytes
 from loaders.hdf5.storage import Budget
+from loaders.hdf5.superblock import superblock_version
 from loaders.names import escaped, natural_key
-from loaders.part import DumpFile, Refusal
+from loaders.part import DumpFile, RefusedError
 
 _LINKS: Mapping[int, tuple[str, str]] = {
     h5l.TYPE_SOFT: ("soft-link", "it is a soft link, which is not followed."),
@@ -27,9 +28,13 @@ _OTHER_LINK = ("user-link", "it is a link of an unknown kind, which is not follo
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """All that a file holds: datasets depth first, each group in creation or natural order."""
+    """All that a file holds: datasets depth first, each group in creation or natural order.
+
+    `superblock` is the version of the file's layout: from 2 on the one of HDF5 1.8.
+    """
 
     file: DumpFile
+    superblock: int
     attributes: Mapping[str, Any]
     datasets: tuple[Dataset, ...]
     problems: tuple[Problem, ...]
@@ -48,7 +53,7 @@ class _Walk:
         """Visit the members of an open group, and what lies below."""
         limits = self.checker.bytes.file.limits
         if len(place.path) > limits.depth:
-            raise Refusal("depth", place.where, "groups are nested too deep here.")
+            raise RefusedError("depth", place.where, "groups are nested too deep here.")
         flags = group.get_create_plist().get_link_creation_order()
         tracked = bool(flags & h5p.CRT_ORDER_TRACKED)
         members = _members(group, tracked, limits.objects - self.links, place.where)
@@ -58,18 +63,20 @@ class _Walk:
             try:
                 with library(below.where):
                     self._member(group, kind, address, below)
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 self.note(refusal.problem)
 
     def _member(self, group: Any, link: int, address: int, place: Place) -> None:
         name = place.path[-1]
         if link != h5l.TYPE_HARD:
             code, reason = _LINKS.get(link, _OTHER_LINK)
-            raise Refusal(code, place.where, reason)
+            raise RefusedError(code, place.where, reason)
         if len(name) > self.checker.bytes.file.limits.name:
-            raise Refusal("name", place.where[:200], f"its name is {len(name)} bytes long.")
+            raise RefusedError("name", place.where[:200], f"its name is {len(name)} bytes long.")
         if address in self.seen:
-            raise Refusal("alias", place.where, f"it is the same object as /{self.seen[address]}.")
+            raise RefusedError(
+                "alias", place.where, f"it is the same object as /{self.seen[address]}."
+            )
         self.seen[address] = place.name
         kind = h5o.get_info(group, name).type
         if kind == h5o.TYPE_GROUP:
@@ -86,7 +93,7 @@ class _Walk:
         try:
             with library(file.name):
                 return attributes_of(root, file.limits, file.name)
-        except Refusal as refusal:
+        except RefusedError as refusal:
             self.note(refusal.problem)
             return {}
 
@@ -109,7 +116,7 @@ def _members(group: Any, tracked: bool, most: int, where: str) -> list[tuple[byt
     links = group.links
     links.iterate(keep, info=True, idx_type=h5.INDEX_CRT_ORDER if tracked else h5.INDEX_NAME)
     if len(found) > most:
-        raise Refusal("objects", where, "the file holds too many objects.")
+        raise RefusedError("objects", where, "the file holds too many objects.")
     return found if tracked else sorted(found, key=lambda each: natural_key(escaped(each[0])))
 
 
@@ -128,4 +135,5 @@ def walk(file: DumpFile) -> Contents:
     if visit.uncounted:
         more = f"{visit.uncounted} more problems are not listed."
         visit.problems.append(Problem("more", file.name, more))
-    return Contents(file, attributes, tuple(visit.datasets), tuple(visit.problems))
+    version = superblock_version(file.path)
+    return Contents(file, version, attributes, tuple(visit.datasets), tuple(visit.problems))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from precision_recorder.errors import RecordError, RecorderWarning
 from precision_recorder.operators import Choice
-from precision_recorder.writer import Compression, file_name
+from precision_recorder.writer import Compression, file_name, refuse_existing
 
 if TYPE_CHECKING:
     from precision_recorder.steps import Options, Step
@@ -59,11 +59,8 @@ class Recording:
         from precision_recorder.steps import Step
 
         path = self._folder / file_name(number, self._rank)
-        if path.exists() and not self._options.overwrite:
-            raise RecordError(
-                f"{path.name} exists already in the folder {self._folder.name!r}.",
-                "Choose another folder or pass overwrite=True.",
-            )
+        if not self._options.overwrite:
+            refuse_existing(path)
         return Step(self._folder, number, self._rank, self._options, self._provenance)
 
     def _finish(self, error: BaseException | None) -> None:

@@ -13,6 +13,12 @@ from core.tensors import TensorInfo
 from ui import url
 from ui.markup import heading, table, verdict_word
 
+_COLOURS = {
+    "fault": "fault",
+    "watch": "watch-mark",
+    "inherited": "reference",
+    "rounding": "line-strong",
+}
 _METHODS = {"exact": "by name", "normalised": "by rule", "sequence": "by order"}
 
 
@@ -24,13 +30,8 @@ def draw(comparison: Comparison, pairs: pd.DataFrame) -> None:
         "candidate": len(comparison.unmatched_candidate),
     }
     whole = len(pairs) + sum(unmatched.values())
-    bar = "".join(
-        f'<i class="px-{verdict}" style="flex:{max(int(counts[verdict]), whole / 100):g}"></i>'
-        for verdict in MARKS
-        if verdict in counts
-    )
-    bar += "".join(f'<i class="px-only" style="flex:{max(n, whole / 100):g}"></i>'
-                   for n in unmatched.values() if n)  # fmt: skip
+    shares = [*((v, int(counts.get(v, 0))) for v in MARKS), *unmatched.items()]
+    bar = "".join(_share(name, n, whole) for name, n in shares if n)
     rows = [
         (verdict_word(v), count(int(counts.get(v, 0))), share(int(counts.get(v, 0)), whole))
         for v in MARKS
@@ -45,6 +46,14 @@ def draw(comparison: Comparison, pairs: pd.DataFrame) -> None:
         + table(["", "", ""], rows, numeric=(1, 2), label="Coverage by verdict")
         + f'<p class="px-muted">{for_html(_matched(pairs))}</p>'
     )
+
+
+def _share(name: str, number: int, whole: int) -> str:
+    """One piece of the bar, at least a hundredth of it wide; hatched when nothing was compared."""
+    width = f"flex:{max(number, whole / 100):g}"
+    if name in _COLOURS:
+        return f'<i style="{width};background:var(--px-{_COLOURS[name]})"></i>'
+    return f'<i class="px-hatched" style="{width}"></i>'
 
 
 def _matched(pairs: pd.DataFrame) -> str:

@@ -22,10 +22,11 @@ from charts.names import for_html
 from charts.numbers import error, share
 from charts.profiles import axis_profile, title
 from charts.template import CONFIG
+from core.comparison import Pair
 from core.stats import PairStats
 from ui import chart, slices, url
+from ui.cards.cut import explained, rms, worst
 from ui.cards.elements import rows_of
-from ui.cards.slice import rms, worst
 from ui.cards.tensor import Subject
 from ui.frame import View
 from ui.markup import heading, muted
@@ -34,7 +35,7 @@ SCALES = {"linear": "linear", "symlog": "log, both signs"}
 _KS_5_PERCENT = 1.36  # the Kolmogorov-Smirnov test's 5 % point, times sqrt(1/n + 1/m)
 
 
-@st.fragment
+@st.fragment  # type: ignore[untyped-decorator]
 def draw(view: View, subject: Subject) -> None:
     """Four small charts: values, ulps, and error along the last two long axes; the others below."""
     stats = subject.pair.stats
@@ -42,7 +43,9 @@ def draw(view: View, subject: Subject) -> None:
         return
     drawn = [_values(view, subject, stats), _ulps(view, stats), *_axes(view, subject, stats)]
     with st.container(horizontal=True, vertical_alignment="center", key="head-distributions"):
-        st.html(heading("Where the error lies", "shares of all elements; error along each axis"))
+        band = '<span><i class="px-band"></i>explained by rounding</span>'
+        aside = "shares of all elements; relative L2 along each axis"
+        st.html(heading("Where the error lies", aside, band))
         url.choose(
             "Value axis", {k: k for k in SCALES}, key="scale", labels=SCALES,
             style="segments", visible=False,
@@ -61,8 +64,13 @@ def elements(view: View, subject: Subject) -> None:
     pair, stats = subject.pair, subject.pair.stats
     if stats is None:
         return
-    found = worst(view, pair)
     st.html(heading("Worst elements", "largest |error| first, non-finite on one side before all"))
+    with explained():
+        _elements(view, subject, pair, stats)
+
+
+def _elements(view: View, subject: Subject, pair: Pair, stats: PairStats) -> None:
+    found = worst(view, pair)
     if not found:
         why = "The tensor has no elements." if not stats.count else "All elements are equal."
         st.html(f'<p class="px-note">{muted(why)}</p>')

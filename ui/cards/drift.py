@@ -16,10 +16,10 @@ from charts.histograms import value_histogram
 from charts.names import common_prefix, for_html, shorten
 from charts.numbers import UNDEFINED, count, error
 from charts.template import CONFIG
-from core.errors import NotHereError
 from metrics import METRICS
 from ui import chart, url
 from ui.cards.distributions import SCALES, values_title
+from ui.cards.tensor import number_of
 from ui.frame import View
 from ui.markup import anchor, heading, key, muted, table, verdict_word
 
@@ -47,9 +47,7 @@ def choose(view: View) -> Ranking:
     family = {name: name for name, metric in METRICS.items() if metric.family == "drift"}
     labels = {name: METRICS[name].label for name in family}
     with st.container(horizontal=True, vertical_alignment="center", key="drift-bar"):
-        st.html(
-            '<p class="px-says">Blind to position: a permuted tensor does not move.</p>'
-        )
+        st.html('<p class="px-says">Blind to position: a permuted tensor does not move.</p>')
         present = kinds(view.rows)
         kind = url.choose(
             "Tensors", {k: k for k in present}, key="kind", labels=present, visible=False, width=180
@@ -113,7 +111,14 @@ def ranked(ranking: Ranking) -> None:
     aside = f"{rest}, ranked by {METRICS[ranking.metric].label}"
     st.html(heading("Most moved", aside))
     prefix = common_prefix([str(path) for path in shown["operator"].unique()])
-    heads = ["", "Operator", "Slot", *(_head(name, ranking.metric) for name in COLUMNS), "Elements", "Verdict"]
+    heads = [
+        "",
+        "Operator",
+        "Slot",
+        *(_head(name, ranking.metric) for name in COLUMNS),
+        "Elements",
+        "Verdict",
+    ]
     rows = []
     for place, row in enumerate(shown.to_dict("records"), 1):
         text = shorten(str(row["operator"]).removeprefix(prefix) or "model", 44)
@@ -133,11 +138,8 @@ def ranked(ranking: Ranking) -> None:
 def _chosen(view: View, rows: pd.DataFrame) -> int:
     asked = url.get("t")
     if asked is None:
-        return int(rows["pair"].iat[0]) if len(rows) else -1
-    at = view.table.index[view.table["tensor"] == asked]
-    if not len(at):
-        raise NotHereError(f"This comparison has no tensor {asked!r}.", "Pick one from the table.")
-    return int(view.table.loc[at[0], "pair"])
+        return int(rows["pair"].to_list()[0]) if len(rows) else -1
+    return number_of(view, asked)
 
 
 def _answer(ranking: Ranking) -> str:

@@ -35,12 +35,13 @@ def rows_of(found: Iterable[Element], pair: Pair, *, unit: float, head: str) -> 
             _mono(element(each.candidate, b.dtype)),
             _mono(error(each.error)),
             *([_times(each, unit)] if with_floor else []),
-            UNDEFINED if math.isnan(each.ulps) else count(int(each.ulps)),
+            _spaced(UNDEFINED if math.isnan(each.ulps) else count(int(each.ulps))),
             _bits(each.bits[0], each.bits[1]),
             _bits(each.bits[1], each.bits[0]),
         ]
         for each in found
     ]
+    heads = [_spaced(h) if h == "ulp apart" else h for h in heads]
     return table([head, *heads], rows, numeric=range(1, len(heads) - 1), label=head)
 
 
@@ -52,6 +53,10 @@ def _index(each: Element, pair: Pair) -> str:
 
 def _times(each: Element, unit: float) -> str:
     return UNDEFINED if math.isnan(each.error) else times_floor(abs(each.error) / unit)
+
+
+def _spaced(text: str) -> str:
+    return f'<span class="px-spaced">{text}</span>'
 
 
 def _mono(text: str) -> str:

@@ -30,6 +30,14 @@ def start(job: JobRecord) -> None:
     url.put(job=job.id)
 
 
+def is_running(workspace: Workspace) -> bool:
+    """Whether the job the address names is still at work."""
+    asked = url.get("job")
+    return asked is not None and any(
+        job.id == asked and not job.is_over for job in workspace.jobs()
+    )  # fmt: skip
+
+
 def draw(workspace: Workspace) -> None:
     """The job the address names, if any. Going back to a finished one does not jump away again."""
     asked = url.get("job")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +10,7 @@ import streamlit as st
 from analysis.views_layers import Grid, block_grid, metric_grid
 from analysis.views_rows import has_inside, worst_first
 from analysis.views_tree import Node, tree
-from charts.heatmap import MOST_ROWS, Metric, block_heatmap, metric_heatmap, scale_ends
+from charts.heatmap import MOST_ROWS, Colour, Metric, block_heatmap, metric_heatmap, scale_ends
 from charts.icicle import icicle
 from charts.tokens import Theme
 from metrics import METRICS
@@ -68,7 +68,7 @@ def inside(view: View, scope: Scope, *, height: int) -> None:
             url.put(at=scope.at.rpartition(".")[0] or None, p=None)
         elif not path.endswith("…"):
             worst = worst_first(scope.held[scope.held["operator"] == path])
-            pair = int(worst["pair"].iat[0]) if len(worst) else -1
+            pair = int(worst["pair"].to_list()[0]) if len(worst) else -1
             open_path(view.table, operators, path, pair)
 
     figure = icicle(nodes, theme=view.theme, height=height)
@@ -123,8 +123,8 @@ def _metric(scope: Scope) -> Metric:
     return _of(scope.colour if scope.colour in METRICS else "relative_l2")
 
 
-def _colour(scope: Scope) -> str:
-    return "metric" if scope.colour in METRICS else scope.colour
+def _colour(scope: Scope) -> Colour:
+    return "metric" if scope.colour in METRICS else "added" if scope.colour == "added" else "both"
 
 
 def _aside(grid: Grid) -> str:
@@ -138,9 +138,13 @@ def _keys(scope: Scope, grid: Grid, theme: Theme) -> str:
         return (
             f"<span>{metric.label} {_ramp(theme.inherited, 96)} {scale_ends(grid, metric)}</span>"
         )
-    first = "inherited" if scope.colour == "both" else "adds ≤ 2×"
-    scales: Mapping[str, tuple[str, ...]] = {first: theme.inherited, "added here": theme.ember}
-    ramps = "".join(f"<span>{name} {_ramp(s, 64)}</span>" for name, s in scales.items())
+    quiet = ("inherited", theme.inherited, 64)
+    if scope.colour == "added":
+        quiet = ("adds ≤ 2×", theme.ember[:1] * 2, 12)
+    ramps = "".join(
+        f"<span>{name} {_ramp(stops, width)}</span>"
+        for name, stops, width in (quiet, ("added here", theme.ember, 64))
+    )
     return f"{ramps}<span>1× to 1000× floor</span>"
 
 

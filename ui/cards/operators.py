@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ui import url
 from ui.cards.scope import OWN, Scope
 from ui.markup import anchor, heading, muted, name, table, verdict_word
 
+Row = Mapping[Any, Any]
 PAGE = 50
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 
@@ -27,7 +28,7 @@ class Column:
 
     head: str
     key: str
-    write: Callable[[dict[str, Any]], str]
+    write: Callable[[Row], str]
     help: str = ""
     numeric: bool = False
 
@@ -84,14 +85,16 @@ def as_csv(rows: pd.DataFrame) -> str:
 def _columns(scope: Scope) -> Sequence[Column]:
     prefix = common_prefix([str(p) for p in scope.held["operator"].unique()])
     ulp = METRICS["ulp_p99"]
+    added, total = "Error the operator adds itself, × floor", "Relative L2 error, × floor"
+    common = f"under {prefix}" if prefix else ""
     return (
         Column("Verdict", "verdict", lambda r: verdict_word(r["verdict"])),
-        Column("Operator", "operator", lambda r: _link(r, prefix), f"under {prefix}" if prefix else ""),
+        Column("Operator", "operator", lambda r: _link(r, prefix), common),
         Column("Class", "module_class", lambda r: muted(str(r["module_class"]))),
         Column("Slot", "slot", lambda r: muted(str(r["slot"]))),
         Column("Shape", "elements", lambda r: muted(str(r["shape"]))),
-        Column("Added", "added", lambda r: _strong(r), "Error the operator adds itself, × floor", True),
-        Column("Total", "times_floor", lambda r: times_floor(r["times_floor"]), "Error × floor", True),
+        Column("Added", "added", _strong, added, True),
+        Column("Total", "times_floor", lambda r: times_floor(r["times_floor"]), total, True),
         _metric("relative_l2", error),
         _metric("cosine_distance", cosine, head="Cosine"),
         Column(ulp.label, ulp.name, lambda r: whole(r["ulp_p99"]), ulp.help, True),
@@ -103,7 +106,7 @@ def _columns(scope: Scope) -> Sequence[Column]:
 def _metric(key: str, write: Callable[[float], str], head: str = "") -> Column:
     metric = METRICS[key]
 
-    def cell(row: dict[str, Any]) -> str:
+    def cell(row: Row) -> str:
         why = str(row["problem"]) or "undefined for this pair"
         text = write(row[key])
         return text if text != "–" else f'<span title="{for_html(why, 200)}">–</span>'
@@ -111,18 +114,18 @@ def _metric(key: str, write: Callable[[float], str], head: str = "") -> Column:
     return Column(head or metric.label, key, cell, metric.help, True)
 
 
-def _link(row: dict[str, Any], prefix: str) -> str:
+def _link(row: Row, prefix: str) -> str:
     path = str(row["operator"])
-    text = shorten(path.removeprefix(prefix) or path or "model", 44)
+    text = shorten(path.removeprefix(prefix) or path or "model", 56)
     return anchor(url.link("tensor", t=row["tensor"]), text, mono=True, title=path or "model")
 
 
-def _strong(row: dict[str, Any]) -> str:
+def _strong(row: Row) -> str:
     text = times_floor(row["added"])
     return f"<b>{text}</b>" if row["verdict"] in ("fault", "watch") else text
 
 
-def _match(row: dict[str, Any]) -> str:
+def _match(row: Row) -> str:
     return name(
         str(row["match"]), title=str(row["match_note"]) or f"matched by {row['match']} name"
     )

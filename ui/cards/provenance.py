@@ -11,7 +11,7 @@ from core.comparison import Comparison, RunSummary
 from ui.markup import heading, key, table
 
 _ABSENT = "not recorded"
-_SHOWN = 10  # equal rows after these are counted, not listed
+_SHOWN = 7  # equal rows after these are counted, not listed
 
 
 def draw(comparison: Comparison) -> None:
@@ -28,8 +28,7 @@ def draw(comparison: Comparison) -> None:
     head = ["", f"{key('reference')} reference", f"{key('candidate')} candidate"]
     st.html(
         heading("Provenance", f"{len(differing)} of {len(pairs)} differ")
-        + table(head, rows, label="Provenance of both runs")
-        + more
+        + f'<div class="px-wrap">{table(head, rows, label="Provenance of both runs")}</div>{more}'
     )
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
-from charts.execution import on_path
+from charts.execution import directions, on_path
 from charts.names import for_html, for_markdown
 from charts.sparkline import sparkline
 from charts.tokens import THEMES
@@ -116,7 +117,8 @@ def _result(workspace: Workspace, comparison_id: str) -> str:
 
 @lru_cache(maxsize=64)  # a comparison's id is its content, and the workspace keeps few tables
 def _spark(workspace: Workspace, comparison_id: str, mode: str) -> str:
-    values = on_path(workspace.table(comparison_id), "forward")["times_floor"]
+    table = workspace.table(comparison_id)
+    values = pd.concat([on_path(table, d) for d in directions(table)])["times_floor"].sort_index()
     return b64encode(sparkline(list(values), THEMES[mode]).encode()).decode()
 
 

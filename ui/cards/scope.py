@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -61,7 +62,7 @@ def choose(view: View) -> Scope:
         present = kinds(view.rows)
         kind = url.choose(
             "Tensors", {k: k for k in present}, key="kind", labels=present,
-            visible=False, width=170, then=_start_over,
+            visible=False, width=170, then=_start_over, default=_first_kind(view, present),
         )  # fmt: skip
         every = of_kind(view.rows, kind)
         stack = stack_of(every["operator"].astype(str), at)
@@ -119,12 +120,30 @@ def _outside(scope: Scope) -> str:
     return f" {count(out)} outside the repeated blocks are in the table only." if out else ""
 
 
+def _first_kind(view: View, present: Mapping[str, str]) -> str | None:
+    """The kind of tensor at which the runs part, so that the page opens on what was found."""
+    first = view.judgement.first_divergence
+    if first is None:
+        return None
+    kind = str(view.table["slot"].to_list()[first]).partition(".")[0]
+    return kind if kind in present else None
+
+
+def nearest(asked: str, names: Iterable[str], most: int = 2000) -> list[str]:
+    """Up to three similar names; of many names only those with the same last part are weighed."""
+    known = list(names)
+    if len(known) > most:
+        tail = re.split(r"[./]", asked)[-1]
+        known = [name for name in known if name.endswith(tail)][:most]
+    return difflib.get_close_matches(asked, known, n=3)
+
+
 def _place(rows: pd.DataFrame) -> str:
     at = url.get("at") or ""
     operators = rows["operator"].astype(str)
     if at and not ((operators == at) | operators.str.startswith(f"{at}.")).any():
         known = {step for name in operators.unique() for _, step in trail(name)}
-        near = difflib.get_close_matches(at, known, n=3)
+        near = nearest(at, known)
         raise NotHereError(
             f"This comparison has no module {at!r}.",
             f"Nearest: {', '.join(near)}." if near else "Start from the whole model on Layers.",

@@ -31,10 +31,11 @@ def draw(workspace: Workspace, reference: RunRecord | None, candidate: RunRecord
             _number("rtol")
         st.space("stretch")
         ready = reference is not None and candidate is not None
+        busy = progress.is_running(workspace)
         st.button(
-            "Compare" if ready else "Compare when both are read",
-            type="primary" if ready else "secondary",
-            disabled=not ready,
+            "Comparing" if busy else "Compare" if ready else "Compare when both are read",
+            type="primary" if ready and not busy else "secondary",
+            disabled=busy or not ready,
             key="compare",
             on_click=_compare,
             args=(workspace, reference, candidate),

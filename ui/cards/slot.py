@@ -56,9 +56,10 @@ def _title(side: Side, state: str = "", kind: str = "") -> None:
 
 def _empty(workspace: Workspace, side: Side) -> None:
     _title(side)
-    finished = upload.folder_upload(
-        f"{side.capitalize()} dump", slot=side, hint="Drop a dump folder here"
-    )
+    with st.container(key=f"drop-{side}"):
+        finished = upload.folder_upload(
+            f"{side.capitalize()} dump", slot=side, hint="Drop a dump folder here"
+        )
     if finished:
         url.put(**{PARAMETER[side]: finished["id"]})
         st.rerun()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +17,11 @@ from core.errors import NotHereError
 from core.tensors import TensorInfo
 from metrics import METRICS
 from ui import url
+from ui.cards.scope import nearest
 from ui.frame import View
 from ui.markup import anchor, muted, name, table, verdict_word
 
+Row = Mapping[Hashable, Any]
 _MOST_LINKS = 8
 
 
@@ -29,7 +30,7 @@ class Subject:
     """The pair of the page: its number, its row in the table, and the pair itself."""
 
     number: int
-    row: dict[str, Any]
+    row: Row
     pair: Pair
     asked: bool  # False: the address names no tensor and one was picked
 
@@ -37,15 +38,17 @@ class Subject:
 def find(view: View) -> Subject:
     """The pair the address names; without a name the first divergence, else the largest error."""
     asked = url.get("t")
-    if asked is None:
-        number = _pick(view)
-    else:
-        at = view.table.index[view.table["tensor"] == asked]
-        if not len(at):
-            raise _not_here(view, asked)
-        number = int(view.table.loc[at[0], "pair"])
+    number = _pick(view) if asked is None else number_of(view, asked)
     row = view.table.iloc[number].to_dict()
     return Subject(number, row, view.comparison.pairs[number], asked is not None)
+
+
+def number_of(view: View, asked: str) -> int:
+    """The pair of a tensor; NotHereError says where it went, or what has a similar name."""
+    at = (view.table["tensor"] == asked).to_numpy().nonzero()[0]
+    if not len(at):
+        raise _not_here(view, asked)
+    return int(at[0])
 
 
 def head(view: View, subject: Subject) -> None:
@@ -91,9 +94,10 @@ def problem(subject: Subject) -> None:
         (label, shape(t.shape), t.dtype, count(t.size), name(t.id))
         for label, t in (("reference", a), ("candidate", b))
     ]
+    why = for_html(subject.pair.problem or "", 400)
     cells = [[for_html(c) for c in row[:4]] + [row[4]] for row in rows]
     st.html(
-        f'<div class="px-explain"><h2>Not compared: {for_html(subject.pair.problem or "", 400)}</h2>'
+        f'<div class="px-explain"><h2>Not compared: {why}</h2>'
         + table(
             ["Side", "Shape", "Format", "Elements", "Tensor"], cells, numeric=[3], label="Sides"
         )
@@ -107,7 +111,7 @@ def _pick(view: View) -> int:
     known = view.rows[view.rows["times_floor"].notna()]
     if known.empty:
         raise NotHereError("No pair of this comparison could be compared.", "See Overview for why.")
-    return int(known.loc[known["times_floor"].idxmax(), "pair"])
+    return int(known.sort_values("times_floor", ascending=False)["pair"].to_list()[0])
 
 
 def _not_here(view: View, asked: str) -> NotHereError:
@@ -120,7 +124,7 @@ def _not_here(view: View, asked: str) -> NotHereError:
                 f"{plain(asked)} was recorded by the {run} only, so there is nothing to compare.",
                 "Overview lists everything that found no partner.",
             )
-    near = difflib.get_close_matches(asked, [str(t) for t in view.table["tensor"]], n=3)
+    near = nearest(asked, [str(t) for t in view.table["tensor"]])
     hint = f"Nearest: {', '.join(near)}." if near else "Pick one on Layers."
     return NotHereError(f"This comparison has no tensor {plain(asked)!r}.", hint)
 
@@ -148,7 +152,7 @@ def _aside(view: View, subject: Subject) -> str:
     return f" · the address names no tensor: this is {chosen}"
 
 
-def _figures(row: dict[str, Any]) -> str:
+def _figures(row: Row) -> str:
     equal = row["equal_fraction"]
     cells = (
         ("Times floor", times_floor(row["times_floor"]), "Relative L2 error per rounding floor"),
@@ -175,7 +179,7 @@ def _same(column: pd.Series, value: int | None) -> pd.Series:
     return column.isna() if value is None else column == value
 
 
-def _links(rows: Iterable[dict[str, Any]], *, by_slot: bool) -> str:
+def _links(rows: Iterable[Row], *, by_slot: bool) -> str:
     links = [
         anchor(
             url.link("tensor", t=row["tensor"]),

@@ -208,6 +208,15 @@ function indexOf(s, [row, column]) {
   if (s.across) at[s.across.axis] = s.across.start + (s.down ? column : row * s.columns + column);
   return at;
 }
+// The other way round; null when the slice does not hold the element.
+function placeOf(s, index) {
+  if (!index || index.some((i, axis) => s.fixed[axis] !== null && s.fixed[axis] !== i)) return null;
+  const within = [s.down, s.across].every((w) => !w || (index[w.axis] >= w.start && index[w.axis] < w.stop));
+  if (!within) return null;
+  const across = s.across ? index[s.across.axis] - s.across.start : 0;
+  if (s.down) return [index[s.down.axis] - s.down.start, across];
+  return s.elements ? [Math.floor(across / s.columns), across % s.columns] : null;
+}
 const cellOf = (s, [row, column]) => Math.floor(row / s.block[0]) * s.width + Math.floor(column / s.block[1]);
 
 function readouts(state) {
@@ -366,6 +375,7 @@ function bar(state) {
   }, word));
   const scrubs = picked.length ? [el("span", { class: "hint" }, el("kbd", {}, "["), " ", el("kbd", {}, "]"), " scrub")] : [];
   const whole = s.down && (s.down.stop - s.down.start < s.shape[s.down.axis] || s.across.stop - s.across.start < s.shape[s.across.axis]);
+  const focused = state.root?.getRootNode().activeElement?.getAttribute("aria-label");
   state.bar.replaceChildren(
     el("span", { class: "chip" }, s.dims.map((d, i) => `${d}${/\d$/.test(d) ? ":" : ""} ${s.shape[i]}`).join(" · ") || "scalar"),
     ...axes, ...picked, ...scrubs, el("span", { class: "grow" }),
@@ -373,6 +383,7 @@ function bar(state) {
     ...(whole ? [el("button", { type: "button", class: "one", onclick: () => state.act({ fit: true }) }, "Whole slice ", el("kbd", {}, "0"))] : []),
     el("button", { type: "button", class: "one", disabled: !s.has_worst, onclick: () => state.act({ worst: true }) }, "Worst ", el("kbd", {}, "w")),
   );
+  if (focused) state.bar.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function ends(state, side) {
@@ -435,13 +446,22 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   state.act = (act) => setTriggerValue("act", act);
   state.slice = unpack(data);
-  state.mode = state.slice.mode;
-  state.cursor = state.slice.cursor;
-  state.hover = null;
-  render(state);
+  const follow = () => {
+    const told = window.pxCursor ?? {};
+    state.mode = told.mode === "floor" && !state.slice.unit ? "signed" : told.mode ?? "signed";
+    state.cursor = placeOf(state.slice, told.element);
+    state.hover = null;
+    render(state);
+  };
+  follow();
+  window.addEventListener("px-cursor", follow);
   const watcher = new ResizeObserver(() => { for (const side of SIDES) paint(state, side); });
   watcher.observe(state.root);
   const key = (event) => onKey(state, event);
   document.addEventListener("keydown", key);
-  return () => { watcher.disconnect(); document.removeEventListener("keydown", key); };
+  return () => {
+    watcher.disconnect();
+    window.removeEventListener("px-cursor", follow);
+    document.removeEventListener("keydown", key);
+  };
 }

@@ -146,9 +146,11 @@ function newJob(slot, files, data) {
       while (this.marks.length > 2 && now - this.marks[0][0] > SPEED_WINDOW_MS) this.marks.shift();
       this.view?.();
     },
-    get speed() {  // bytes a second over the last seconds
+    get speed() {  // bytes a second over the last seconds; 0 while that is a guess
+      if (!this.marks.length) return 0;
       const [first, last] = [this.marks[0], this.marks.at(-1)];
-      return first && last[0] > first[0] ? (last[1] - first[1]) / ((last[0] - first[0]) / 1000) : 0;
+      const elapsed = (last[0] - first[0]) / 1000;
+      return elapsed >= 1 ? (last[1] - first[1]) / elapsed : 0;
     },
   };
   return job;
@@ -260,7 +262,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const finished = () => {
     const job = uploads.get(slot);
-    if (job?.state === "done" && job.nonce !== data.taken) {
+    if (root.isConnected && job?.state === "done" && job.nonce !== data.taken) {
       setTriggerValue("uploaded", { id: job.result.id, name: job.result.name, nonce: job.nonce });
     }
   };
@@ -279,9 +281,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.ondrop = (event) => { event.preventDefault(); root.classList.remove("over"); take(dropped(event.dataTransfer)); };
   for (const name of ["choose", "replace"]) $(name).onclick = () => input.click();
   $("cancel").onclick = () => { const job = uploads.get(slot); if (job) cancel(job); };
-  return () => {
-    clearTimeout(timer);
-    const job = uploads.get(slot);
-    if (job?.view === draw) { job.view = null; job.finished = null; }
-  };
+  // The upload keeps drawing here until another mount takes over: Streamlit may clean up and not
+  // mount again while the server is away.
+  return () => clearTimeout(timer);
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,24 +14,39 @@ from analysis import selection
 from analysis.selection import Part, Window
 from analysis.views import slice_view
 from analysis.views_elements import Element, element, worst_elements
+from charts.names import for_html
 from core.comparison import Pair
-from core.errors import SelectionError
+from core.errors import ExplorerError, SelectionError
 from core.stats import PairStats
 from metrics.formats import FORMATS
 from ui import slices, url
 from ui.cards.elements import rows_of
 from ui.cards.tensor import Subject
-from ui.frame import View, explain
+from ui.frame import View
 from ui.markup import muted
 
 
-@st.fragment
+@st.fragment  # type: ignore[untyped-decorator]
 def draw(view: View, subject: Subject) -> None:
     """Three linked images and the picked element. Runs alone when only the slice changes."""
-    try:
+    with explained():
         _draw(view, subject)
-    except SelectionError as error:
-        explain(error)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Says in the part's own place what the user can put right.
+
+    A fragment runs without the frame around it, and a slice that does not fit, or a dump that is
+    gone, leaves the rest of the page true.
+    """
+    try:
+        yield
+    except ExplorerError as error:
+        st.html(
+            f'<div class="px-part" role="alert"><h3>{for_html(error.message, 1000)}</h3>'
+            f"<p>{for_html(error.hint, 1000)}</p></div>"
+        )
 
 
 def worst(view: View, pair: Pair, count: int = 20) -> tuple[Element, ...]:
@@ -54,8 +71,8 @@ def _draw(view: View, subject: Subject) -> None:
     if stats is None:
         return
     shape = pair.reference.shape
-    part = _part(shape, stats)
     picked = _picked(shape)
+    part = _part(shape, stats, picked)
     seen = view.workspace.ask(
         view.comparison.id, slice_view,
         selection=part.text(shape), rms=rms(stats), **names(pair),
@@ -67,12 +84,19 @@ def _draw(view: View, subject: Subject) -> None:
     _element(view, pair, picked)
 
 
-def _part(shape: tuple[int, ...], stats: PairStats) -> Part:
+def _part(shape: tuple[int, ...], stats: PairStats, picked: tuple[int, ...] | None) -> Part:
+    """The slice the address names, else the one through the picked or the worst element."""
     asked = url.get("sel")
     if asked is not None:
         return selection.parse(asked, shape)
-    worst_at = stats.max_abs_error.index
-    return selection.default(shape, _unravel(worst_at, shape) if worst_at >= 0 else None)
+    return selection.default(shape, picked if picked is not None else _worst_index(shape, stats))
+
+
+def _worst_index(shape: tuple[int, ...], stats: PairStats) -> tuple[int, ...] | None:
+    at = stats.max_abs_error.index
+    if at < 0:
+        return None
+    return tuple(int(i) for i in np.unravel_index(at, shape)) if shape else ()
 
 
 def _picked(shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -93,10 +117,7 @@ def _scene(
     unit = floor * rms(stats)
     mode = url.get("view") or "floor"
     known = FORMATS.get(stats.dtype)
-    worst_at = stats.max_abs_error.index
-    cursor = picked if picked is not None else (
-        _unravel(worst_at, tensor.shape) if worst_at >= 0 else None
-    )  # fmt: skip
+    cursor = picked if picked is not None else _worst_index(tensor.shape, stats)
     return slices.Scene(
         shape=tensor.shape,
         dims=slices.names_of_axes(tensor.dims, tensor.shape),
@@ -117,10 +138,6 @@ def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
         return
     found = view.workspace.ask(view.comparison.id, element, index=picked, **names(pair))
     st.html(rows_of((found,), pair, unit=math.nan, head="Picked element"))
-
-
-def _unravel(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(flat, shape)) if shape else ()
 
 
 def _act(act: Any, view: View, pair: Pair, part: Part) -> None:

@@ -1,0 +1,142 @@
+"""The Tensor page as a session sees it, for every shape and kind of tensor."""
+
+from __future__ import annotations
+
+import memory_workspace
+import numpy as np
+import pytest
+from memory_workspace import COUNT, EMPTY, FAULT, ODD, RESHAPED, SCALAR
+from streamlit_fixture import html_of, navigation_mode, open_page
+
+from analysis.selection import parse
+from store import workspace
+from ui.cards import cut
+
+pytestmark = pytest.mark.usefixtures("navigation_mode")
+__all__ = ["navigation_mode"]
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> memory_workspace.MemoryWorkspace:
+    memory = memory_workspace.workspace_of(*memory_workspace.decoder())
+    monkeypatch.setattr(workspace, "default", lambda: memory)
+    return memory
+
+
+def test_a_fault_opens_with_its_name_verdict_figures_and_worst_element(kept):
+    page = open_page("tensor", c=kept.compared.id, t=FAULT)
+    shown = html_of(page)
+    assert not page.exception
+    assert "model.layers.1.mlp</h1>" in shown
+    assert "Fault, first divergence" in shown
+    assert "<dd>256</dd>" in shown
+    rows = shown[shown.index("Worst elements") :]
+    assert rows.index("[1, 3, 7]") < rows.index("px-bits")
+    assert "<i>4220</i>" in rows
+    assert "<b>" in rows[rows.index("px-bits") :]
+
+
+def test_without_a_name_the_first_divergence_is_shown_and_the_page_says_so(kept):
+    shown = html_of(open_page("tensor", c=kept.compared.id))
+    assert "model.layers.1.mlp</h1>" in shown
+    assert "the address names no tensor: this is the first divergence" in shown
+
+
+@pytest.mark.parametrize("name", [SCALAR, COUNT, ODD])
+def test_scalars_integers_and_non_finite_values_have_a_page(kept, name):
+    page = open_page("tensor", c=kept.compared.id, t=name)
+    shown = html_of(page)
+    assert not page.exception
+    assert name.partition(":")[0] in shown
+    assert "Worst elements" in shown
+    assert ("All elements are equal." in shown) == (name in (SCALAR, COUNT))
+    assert ("[2, 3]" in shown) == (name == ODD)
+    assert "[0, 0]" not in shown
+
+
+def test_an_empty_pair_says_that_there_is_nothing_to_compare(kept):
+    page = open_page("tensor", c=kept.compared.id, t=EMPTY)
+    assert not page.exception
+    assert "Not compared:" in html_of(page)
+    assert "0 × 4" in html_of(page)
+
+
+def test_an_uncompared_pair_shows_why_with_both_shapes_instead_of_charts(kept):
+    page = open_page("tensor", c=kept.compared.id, t=RESHAPED)
+    shown = html_of(page)
+    assert not page.exception
+    assert "Not compared:" in shown
+    assert "4 × 6" in shown
+    assert "6 × 4" in shown
+    assert not page.get("plotly_chart")
+
+
+def test_a_stale_tensor_link_says_what_it_asked_for(kept):
+    shown = html_of(
+        open_page("tensor", c=kept.compared.id, t="model.layers.9.mlp:forward_output.0")
+    )
+    assert "This comparison has no tensor" in shown
+    assert "Nearest: model.layers." in shown
+
+
+def test_a_tensor_of_one_run_only_says_which(monkeypatch):
+    a, b = memory_workspace.decoder()
+    a["model.extra:forward_output.0"] = np.ones(3, np.float32)
+    memory = memory_workspace.workspace_of(a, b)
+    monkeypatch.setattr(workspace, "default", lambda: memory)
+    page = open_page("tensor", c=memory.compared.id, t="model.extra:forward_output.0")
+    assert "was recorded by the reference only" in html_of(page)
+
+
+@pytest.mark.parametrize(
+    ("sel", "said"),
+    [("0, 0", "has 2 items"), ("5, :, :", "does not fit axis 0"), ("a, :, :", "is not an index")],
+)
+def test_a_stale_slice_says_what_does_not_fit_and_the_rest_of_the_page_stays(kept, sel, said):
+    page = open_page("tensor", c=kept.compared.id, t=FAULT, sel=sel)
+    shown = html_of(page)
+    assert said in shown.replace("&#x27;", "'")
+    assert "Worst elements" in shown
+    assert not page.exception
+
+
+def test_a_picked_element_is_shown_with_its_bits(kept):
+    shown = html_of(open_page("tensor", c=kept.compared.id, t=FAULT, el="1, 3, 7"))
+    head = shown[: shown.index("Where the error lies")]
+    assert "Picked element" in head
+    assert "[1, 3, 7]" in head
+    stale = html_of(open_page("tensor", c=kept.compared.id, t=FAULT, el="9, 9, 9"))
+    assert "does not fit axis 0" in stale
+
+
+@pytest.mark.parametrize("scale", ["linear", "symlog"])
+def test_values_ulps_and_every_long_axis_have_a_chart(kept, scale):
+    page = open_page("tensor", c=kept.compared.id, t=FAULT, scale=scale)
+    shown = html_of(page)
+    assert len(page.get("plotly_chart")) == 5
+    assert "By axis 2: 7, 2 stand out" in shown
+    assert "Ulp error (bfloat16):" in shown
+
+
+def test_neighbours_lead_on_in_execution_order(kept):
+    shown = html_of(open_page("tensor", c=kept.compared.id, t=FAULT))
+    beside = shown[shown.index("Before") : shown.index("Worst elements")]
+    assert "model.layers.1.attn.softmax" in beside
+    assert "model.layers.1 ·" in beside
+
+
+@pytest.mark.parametrize(
+    ("act", "sel"),
+    [
+        ({"axis": 0, "index": 1}, "1, :, :"),
+        ({"axes": {"down": 0, "across": 2}}, ":, 0, :"),
+        ({"axes": {"down": 2, "across": 2}}, "0, x:, y:"),
+        ({"axes": {"down": 1, "across": 1}}, "0, x:, y:"),
+        ({"window": {"down": [1, 3], "across": [4, 99]}}, "0, 1:3, 4:16"),
+        ({"window": {"down": [7, 3], "across": [-2, 0]}}, "0, 7:8, 0:1"),
+        ({"fit": True}, "0, :, :"),
+    ],
+)
+def test_what_the_user_does_in_the_slice_becomes_a_selection(act, sel):
+    shape = (2, 8, 16)
+    assert cut.changed(parse("0, :, :", shape), shape, act).text(shape) == sel
