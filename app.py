@@ -22,6 +22,6 @@ if __name__ != "__mp_main__":
     else:
         from api import server
 
-        app = st.App(__file__, **server.parts())
+        app = st.App(__file__, **server.parts(__file__))
         if __name__ == "__main__":
             app.run()

@@ -181,10 +181,11 @@ def _symlog(sides: tuple[SideStats, SideStats]) -> Curves:
 
 
 def _ticks(base: int, reach: int) -> tuple[tuple[float, float], ...]:
-    """Powers of ten in view, thinned to three a side, and zero."""
+    """Powers of ten in view, thinned to two a side, and zero."""
     first = (base + np.arange(1, reach + 1) - 1) * (16 // PER_OCTAVE) + 1
     low, _ = value_edges(first.astype(np.int64))
     tens = [10.0**k for k in range(-307, 308) if low[0] <= 10.0**k <= low[-1]]
-    tens = tens[:: -(-len(tens) // 3) or 1][-3:] if len(tens) > 3 else tens
     places = [(float(np.searchsorted(low, ten, side="right")), ten) for ten in tens]
+    places = [(at, ten) for at, ten in places if at > reach / 5]  # clear of the zero
+    places = places[:: -(-len(places) // 2) or 1] if len(places) > 2 else places
     return (*((-at, -ten) for at, ten in reversed(places)), (0.0, 0.0), *places)

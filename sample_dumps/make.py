@@ -59,10 +59,18 @@ def main() -> None:
     torch.use_deterministic_algorithms(True)
     for sample in SAMPLES:
         if sample.id in (chosen.ids or MAKERS):
-            shutil.rmtree(chosen.into / sample.id, ignore_errors=True)
-            MAKERS[sample.id](chosen.into / sample.reference, chosen.into / sample.candidate)
+            _make(sample, chosen.into)
     index = json.dumps([asdict(sample) for sample in SAMPLES], indent=2, ensure_ascii=False)
     (chosen.into / "index.json").write_text(f"{index}\n", encoding="utf-8")
+
+
+def _make(sample: Sample, into: Path) -> None:
+    """Make a sample aside, then put it in the place of the one there."""
+    with tempfile.TemporaryDirectory(dir=into) as scratch:
+        made = Path(scratch)
+        MAKERS[sample.id](made / sample.reference, made / sample.candidate)
+        shutil.rmtree(into / sample.id, ignore_errors=True)
+        (made / sample.id).replace(into / sample.id)
 
 
 def minilm(reference: Path, candidate: Path) -> None:

@@ -16,6 +16,7 @@ from blake3 import blake3
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent
+expect.set_options(timeout=90_000)  # of a busy machine; nothing here waits for time to pass
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 pytestmark = [
     pytest.mark.browser,
@@ -46,7 +47,7 @@ if __name__ == "__main__" and runtime.exists():
 elif __name__ != "__mp_main__":
     from api import server
 
-    app = st.App(__file__, **server.parts())
+    app = st.App(__file__, **server.parts(__file__))
 """
 
 
@@ -240,7 +241,7 @@ def test_an_upload_goes_on_over_reruns_and_a_killed_server(
     zone = slot(page, "reference")
     allow(page, 3)
     choose(page, "reference", folder)
-    expect(zone).to_contain_text("6 files, 33.6 MB of 100 MB", timeout=30_000)
+    expect(zone).to_contain_text("6 files, 33.6 MB of 100 MB")
     expect(zone).to_contain_text("33 %")
     expect(zone).to_contain_text("You may leave this page")
     page.get_by_role("button", name="again").click()
@@ -249,7 +250,7 @@ def test_an_upload_goes_on_over_reruns_and_a_killed_server(
     server.kill()
     try:
         allow(page, 10**6)
-        expect(zone).to_contain_text("waiting for the server", timeout=30_000)
+        expect(zone).to_contain_text("waiting for the server")
     finally:
         server.start()
     expect(page.get_by_text("'name': 'long'")).to_be_visible(timeout=90_000)
@@ -259,14 +260,15 @@ def test_an_upload_goes_on_over_reruns_and_a_killed_server(
 def test_a_cancelled_upload_leaves_nothing_and_the_zone_is_free_again(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
+    before = set((server.folder / "workspace" / "uploads").iterdir())
     allow(page, 2)
     choose(page, "candidate", dump(tmp_path / "unwanted", nbytes=25_000_000))
-    expect(slot(page, "candidate")).to_contain_text("16.8 MB of 75.0 MB", timeout=30_000)
+    expect(slot(page, "candidate")).to_contain_text("16.8 MB of 75.0 MB")
     slot(page, "candidate").get_by_role("button", name="Cancel").click()
     expect(slot(page, "candidate").get_by_role("button", name="Choose folder…")).to_be_visible()
-    gone = time.monotonic() + 10
-    while list((server.folder / "workspace" / "uploads").glob("*.part*")):
-        assert time.monotonic() < gone
+    end = time.monotonic() + 30
+    while set((server.folder / "workspace" / "uploads").iterdir()) != before:
+        assert time.monotonic() < end
         time.sleep(0.1)
 
 
@@ -276,7 +278,7 @@ def test_after_a_reload_the_same_folder_goes_on_where_it_stopped(
     folder = dump(tmp_path / "reloaded", nbytes=25_000_000)
     allow(page, 2)
     choose(page, "reference", folder)
-    expect(slot(page, "reference")).to_contain_text("16.8 MB of 75.0 MB", timeout=30_000)
+    expect(slot(page, "reference")).to_contain_text("16.8 MB of 75.0 MB")
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
     expect(slot(page, "reference")).to_contain_text(
@@ -284,7 +286,7 @@ def test_after_a_reload_the_same_folder_goes_on_where_it_stopped(
     )
     allow(page, 1)
     choose(page, "reference", folder)
-    expect(slot(page, "reference")).to_contain_text("16.8 MB of 75.0 MB", timeout=30_000)
+    expect(slot(page, "reference")).to_contain_text("16.8 MB of 75.0 MB")
     allow(page, 10**6)
     expect(page.get_by_text("'name': 'reloaded'")).to_be_visible(timeout=60_000)
 

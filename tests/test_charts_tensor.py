@@ -139,7 +139,7 @@ def test_the_slices_bytes_are_a_header_then_the_images():
     assert np.array_equal(images[1], view.images.candidate, equal_nan=True)
     flags = np.frombuffer(whole[-24:], np.uint8)
     assert np.flatnonzero(flags).tolist() == [8]
-    assert "1 in the candidate" in note(view)
+    assert "1 in the candidate, 1 not shared" in note(view)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (0, 4)])

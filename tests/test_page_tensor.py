@@ -9,6 +9,7 @@ from memory_workspace import COUNT, EMPTY, FAULT, ODD, RESHAPED, SCALAR
 from streamlit_fixture import html_of, navigation_mode, open_page
 
 from analysis.selection import parse
+from core.errors import NotHereError
 from store import workspace
 from ui.cards import cut
 
@@ -98,6 +99,18 @@ def test_a_stale_slice_says_what_does_not_fit_and_the_rest_of_the_page_stays(kep
     assert said in shown.replace("&#x27;", "'")
     assert "Worst elements" in shown
     assert not page.exception
+
+
+def test_without_its_dumps_a_comparison_still_shows_what_it_measured(kept, monkeypatch):
+    def gone(*_: object, **__: object) -> None:
+        raise NotHereError("The dump of gpu is gone.", "Add it again.")
+
+    monkeypatch.setattr(kept, "ask", gone)
+    page = open_page("tensor", c=kept.compared.id, t=FAULT)
+    shown = html_of(page)
+    assert not page.exception
+    assert shown.count("The dump of gpu is gone.") == 2
+    assert len(page.get("plotly_chart")) == 5
 
 
 def test_a_picked_element_is_shown_with_its_bits(kept):

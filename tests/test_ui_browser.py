@@ -290,7 +290,7 @@ def test_every_selector_of_the_style_sheet_matches_something(
     compared(page, folder, look)
     look()
     page.goto("/?tol=own")
-    settled(page)
+    look()
     page.locator(".st-key-server-reference button").first.click()
     field = page.locator(".st-key-path-reference input")
     field.fill(str(folder / "broken"))

@@ -149,9 +149,9 @@ def note(view: SliceView) -> str:
         parts.append(f"Value scale {error(low)} to {error(high)} (0.5 to 99.5 %).")
     if any(view.nonfinite):
         a, b, unshared = view.nonfinite
+        rest = f"{count(unshared)} not shared (solid)" if unshared else "all shared (hatched)"
         parts.append(
-            f"Non-finite: {count(a)} in the reference, {count(b)} in the candidate; hatched where "
-            f"both agree, {count(unshared)} do not."
+            f"Non-finite: {count(a)} in the reference, {count(b)} in the candidate, {rest}."
         )
     if view.complex:
         parts.append("Complex values: magnitudes are shown.")

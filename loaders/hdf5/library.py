@@ -22,8 +22,7 @@ from loaders.part import DumpFile, RefusedError
 # with another thread's open and close of the same file.
 _LOCK = threading.RLock()
 # What h5py raises for a file that is not as it should be.
-_BROKEN = (OSError, RuntimeError, KeyError, ValueError, MemoryError)
-
+BROKEN = (OSError, RuntimeError, KeyError, ValueError, MemoryError)
 _LONGEST = 1 << 60  # bytes; no file is longer
 
 
@@ -33,8 +32,13 @@ def library(where: str, *, code: str = "damaged") -> Iterator[None]:
     with _LOCK:
         try:
             yield
-        except _BROKEN as error:
-            raise RefusedError(code, where, f"HDF5 cannot read it ({_said(error)}).") from error
+        except BROKEN as error:
+            raise refused(error, where, code=code) from error
+
+
+def refused(error: BaseException, where: str, *, code: str = "damaged") -> RefusedError:
+    """A complaint of the library as a problem of the dump."""
+    return RefusedError(code, where, f"HDF5 cannot read it ({_said(error)}).")
 
 
 def _said(error: BaseException) -> str:
@@ -70,7 +74,7 @@ def require_regular(file: DumpFile) -> None:
 def _open(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
     try:
         return h5f.open(os.fsencode(file.path), h5f.ACC_RDONLY, _access()), ()
-    except _BROKEN as error:
+    except BROKEN as error:
         said = str(error)
     if "truncated file" in said:
         return _open_truncated(file)
@@ -93,7 +97,7 @@ def _open_unfinished(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
     hint = "If its writer has ended, `h5clear -s FILE` removes the mark."
     try:
         handle = h5f.open(os.fsencode(file.path), h5f.ACC_RDONLY | h5f.ACC_SWMR_READ, _access())
-    except _BROKEN as error:
+    except BROKEN as error:
         reason = "it is marked as being written and was not closed."
         raise RefusedError("open-for-write", file.name, reason, hint) from error
     reason = "it is marked as being written; it may be incomplete."
@@ -113,7 +117,7 @@ def _open_truncated(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
     access.set_fileobj_driver(h5fd.fileobj_driver, padded)
     try:
         handle = h5f.open(repr(padded).encode(), h5f.ACC_RDONLY, access)
-    except _BROKEN as error:
+    except BROKEN as error:
         raise refusal from error
     return handle, (refusal.problem,)
 

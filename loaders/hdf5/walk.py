@@ -11,7 +11,7 @@ from h5py import h5, h5d, h5g, h5l, h5o, h5p
 from core.runs import Problem
 from loaders.hdf5.attributes import attributes_of
 from loaders.hdf5.datasets import Checker, Dataset
-from loaders.hdf5.library import library, opened
+from loaders.hdf5.library import BROKEN, library, opened, refused
 from loaders.hdf5.places import Place
 from loaders.hdf5.sources import FileBytes
 from loaders.hdf5.storage import Budget
@@ -60,11 +60,12 @@ class _Walk:
         self.links += len(members)
         for name, kind, address in members:
             below = place.below(name, tracked=tracked)
-            try:
-                with library(below.where):
-                    self._member(group, kind, address, below)
+            try:  # the lock is held throughout; entering `library` for each would cost a fifth
+                self._member(group, kind, address, below)
             except RefusedError as refusal:
                 self.note(refusal.problem)
+            except BROKEN as error:
+                self.note(refused(error, below.where).problem)
 
     def _member(self, group: Any, link: int, address: int, place: Place) -> None:
         name = place.path[-1]
@@ -78,11 +79,11 @@ class _Walk:
                 "alias", place.where, f"it is the same object as /{self.seen[address]}."
             )
         self.seen[address] = place.name
-        kind = h5o.get_info(group, name).type
-        if kind == h5o.TYPE_GROUP:
-            self.group(h5g.open(group, name), place)
-        elif kind == h5o.TYPE_DATASET:
-            found, doubt = self.checker.dataset(h5d.open(group, name), place, address)
+        item = h5o.open(group, name)
+        if isinstance(item, h5g.GroupID):
+            self.group(item, place)
+        elif isinstance(item, h5d.DatasetID):
+            found, doubt = self.checker.dataset(item, place, address)
             self.datasets.append(found)
             if doubt:
                 self.note(doubt)

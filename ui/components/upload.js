@@ -2,7 +2,8 @@
 // are hashed and PUT. Uploads live on `window`, not in the component: they go on while Streamlit
 // reruns the script or shows another page. Names are only ever set as textContent.
 
-const LANES = 3, TRIES = 12, SPEED_WINDOW_MS = 8000;
+const LANES = 3, SPEED_WINDOW_MS = 8000;
+const TRIES = 120;  // about 20 minutes without a server
 const IGNORED = /(^|\/)(\.DS_Store|Thumbs\.db|desktop\.ini)$/;
 const uploads = (window.__pxUploads ??= new Map());
 
