@@ -54,7 +54,8 @@ def compare(
     for run in (reference, candidate):
         if not run.tensors:
             raise CompareError(
-                f"{run.label} holds no tensor.", "Check that the folder is a dump and was not empty."
+                f"{run.label} holds no tensor.",
+                "Check that the folder is a dump and was not empty.",
             )
     settings = settings or Settings()
     matching = match(reference, candidate)
@@ -81,14 +82,14 @@ def compare(
 class _Reader:
     """Reads both runs once: statistics and content digests come from the same pass."""
 
-    def __init__(
-        self, reference: Run, candidate: Run, matching: Matching, report: Report
-    ) -> None:
+    def __init__(self, reference: Run, candidate: Run, matching: Matching, report: Report) -> None:
         self.reference, self.candidate = reference, candidate
         self.report = report
         self.digests: dict[tuple[int, str], str] = {}
         self.total_pairs = len(matching.pairs)
-        self.total_bytes = sum(nbytes(t) for run in (reference, candidate) for t in run.tensors.values())
+        self.total_bytes = sum(
+            nbytes(t) for run in (reference, candidate) for t in run.tensors.values()
+        )
         self.done_pairs = self.done_bytes = 0
 
     def pair(self, a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:

@@ -61,7 +61,9 @@ def _run(run: RunSummary) -> dict[str, Any]:
         "tensors": run.tensors,
         "bytes": run.nbytes,
         "provenance": dict(run.provenance),
-        "problems": [{"code": p.code, "where": p.where, "message": p.message} for p in run.problems],
+        "problems": [
+            {"code": p.code, "where": p.where, "message": p.message} for p in run.problems
+        ],
     }
 
 

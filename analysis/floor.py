@@ -1,7 +1,7 @@
 """How much error rounding explains: the unit in which every error is shown.
 
-First version: a law of formats and depth only, for dumps whose operators are not replayed. Everything
-else asks `floors` and nothing here, so a better model replaces this module alone.
+First version: a law of formats and depth only, for dumps whose operators are not replayed.
+Everything else asks `floors` and nothing here, so a better model replaces this module alone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from core.comparison import Pair, Tolerance
 from core.tensors import TensorInfo
 from metrics import formats
 
-# Relative L2 error of one rounding to nearest in units of the unit roundoff u: sqrt(0.1803), for any
-# smooth distribution (measured 0.4246 to 0.4253 on bf16, fp16, e4m3).
+# Relative L2 error of one rounding to nearest in units of the unit roundoff u: sqrt(0.1803), for
+# any smooth distribution (measured 0.4246 to 0.4253 on bf16, fp16, e4m3).
 ONE_ROUNDING = 0.4247
 
 # Rounding errors of a residual network grow like 0.7 u sqrt(k) after k blocks (measured on stable
@@ -41,8 +41,10 @@ _TOLERANCES: Mapping[str, Tolerance] = {
 
 
 def default_tolerance(reference: str, candidate: str) -> Tolerance:
-    """Element tolerance for two logical dtypes: that of the coarser one; exact for ints and bools."""
-    return _TOLERANCES.get(formats.real_of(formats.coarser_of(reference, candidate)), Tolerance(0, 0))
+    """Element tolerance of the coarser of two logical dtypes; exact for ints and bools."""
+    return _TOLERANCES.get(
+        formats.real_of(formats.coarser_of(reference, candidate)), Tolerance(0, 0)
+    )
 
 
 def floors(pairs: Sequence[Pair]) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ Numbering = Mapping[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Matched (reference, candidate) in the reference's execution order, and the rest of each side."""
+    """Pairs in the reference's execution order, and what is left of each side."""
 
     pairs: tuple[tuple[TensorInfo, TensorInfo, Match], ...]
     unmatched_reference: tuple[TensorInfo, ...]
@@ -100,7 +100,9 @@ def _what_differs(a: TensorInfo, b: TensorInfo) -> str:
     if a.name == b.name:
         return f"step or rank {_place(a)} against {_place(b)}"
     if a.module_class != b.module_class and a.module == b.module:
-        return f"class {a.module_class or 'not recorded'} against {b.module_class or 'not recorded'}"
+        return (
+            f"class {a.module_class or 'not recorded'} against {b.module_class or 'not recorded'}"
+        )
     return "name spelt differently"
 
 
@@ -129,8 +131,9 @@ def _paths(tensors: Iterable[TensorInfo]) -> set[tuple[str, ...]]:
 def _roots(
     ours: set[tuple[str, ...]], theirs: set[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Leading segments that all names of one side share and the other lacks (`model.` against none)."""
-    best, roots = len(ours & theirs), ((), ())
+    """Leading segments that all names of one side share and the other lacks, like `model.`."""
+    best = len(ours & theirs)
+    roots: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     for side, (mine, other) in enumerate(((ours, theirs), (theirs, ours))):
         for root in _shared_roots(mine):
             hits = len({p[len(root) :] for p in mine} & other)

@@ -34,7 +34,7 @@ class _Flow:
         self._made: dict[tuple[object, ...], Verdict] = {}
 
     def explains(self, tensor: TensorInfo) -> bool:
-        """Whether an earlier pair of the same step and rank is off, so that this one may inherit."""
+        """Whether an earlier pair of the same step and rank is off, for this one to inherit."""
         return any(t.step == tensor.step and t.rank == tensor.rank for t in self.off)
 
     def holds_child_of(self, tensor: TensorInfo) -> bool:
@@ -43,7 +43,7 @@ class _Flow:
         return any(t.operator.startswith(inside) and t.call == tensor.call for t in self.off)
 
     def made(self, pair: Pair) -> Verdict | None:
-        """Verdict of the output that this input is: same step, rank, size, extremes and worst error."""
+        """Verdict of the output that this input is: same place, size, extremes, worst error."""
         return self._made.get(_identity(pair))
 
     def add(self, pair: Pair, verdict: Verdict) -> None:
@@ -69,10 +69,9 @@ def judge(comparison: Comparison) -> Judgement:
     Uncompared: no statistics. Rounding: within `LIMIT` times the floor (with a tolerance of the
     user's: no mismatch). An output beyond it whose own inputs are within, and that exceeds what an
     honest operator makes of its inputs' error, is a fault; one that only crept over the limit is
-    watch; what creeps over it after an earlier fault, has inputs beyond it, or contains what is off is
-    inherited. A
-    parameter is nobody's output: beyond the limit it is a fault itself. First divergence is the
-    first fault in execution order, else the first watch.
+    watch; what creeps over it after an earlier fault, has inputs beyond it, or contains what is off
+    is inherited. A parameter is nobody's output: beyond the limit it is a fault itself. First
+    divergence is the first fault in execution order, else the first watch.
     """
     pairs = comparison.pairs
     limits = floors(pairs)
@@ -154,7 +153,7 @@ def _fed_by(tensor: TensorInfo) -> tuple[object, ...]:
 
 
 def _added(times: float, inherited: float) -> float:
-    """What the operator put on top, independent errors adding in squares; NaN for unknown inputs."""
+    """What the operator put on top, as errors add in squares; NaN for unknown inputs."""
     if math.isnan(times) or math.isnan(inherited) or math.isinf(inherited):
         return math.nan
     return math.sqrt(max(0.0, times * times - inherited * inherited))

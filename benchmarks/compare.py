@@ -1,4 +1,4 @@
-"""Comparing two dumps from the shell, cold start included, against a plain read of the same bytes."""
+"""Comparing two dumps from the shell, cold start included, against a plain read of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def _dumps(folder: Path, tensors: int, elements: int) -> tuple[Path, Path]:
     paths = folder / "reference", folder / "candidate"
     for path in paths:
         path.mkdir(parents=True)
-    with h5py.File(paths[0] / "dump.h5", "w") as ours, h5py.File(paths[1] / "dump.h5", "w") as theirs:
+    with (
+        h5py.File(paths[0] / "dump.h5", "w") as ours,
+        h5py.File(paths[1] / "dump.h5", "w") as theirs,
+    ):
         for n in range(tensors):
             values = generator.standard_normal(elements, dtype=np.float32)
             ours[f"layers.{n}.mlp"] = values

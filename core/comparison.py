@@ -88,9 +88,10 @@ class Judgement:
     """What the analysis makes of a comparison; every tuple runs parallel to `Comparison.pairs`.
 
     `floors` is the relative L2 error that rounding explains, `times_floor` the pair's relative L2
-    error in units of it, `inherited` the largest `times_floor` among the inputs of the same operator
-    call, `added` what the operator itself put on top (NaN where unknown). `first_divergence` is an
-    index into the pairs. `sentence` could be read aloud in a meeting, `detail` says why in two lines.
+    error in units of it, `inherited` the largest error among the inputs of the same operator call
+    in the same units, `added` what the operator itself put on top (NaN where unknown).
+    `first_divergence` is an index into the pairs. `sentence` could be read aloud in a meeting,
+    `detail` says why in two lines.
     """
 
     verdict: Verdict

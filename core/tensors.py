@@ -21,8 +21,8 @@ _SLOT_LABELS: Mapping[tuple[str, str], str] = {
 class TensorInfo:
     """Where a tensor stands in its run and how it is stored; no data.
 
-    `id` is unique in the run and what links carry: `step0/rank0/` (only when the dump knows steps or
-    ranks) followed by `name`, the name the dump itself uses. `module` is the dotted module path
+    `id` is unique in the run and what links carry: `step0/rank0/` (only when the dump knows steps
+    or ranks) followed by `name`, the name the dump itself uses. `module` is the dotted module path
     (`""` is the model itself), `op` the functional call inside it (`"softmax"`, `"add_1"`), empty
     for the module's own tensors. `call` counts the calls of a module within one step, from 0.
 
@@ -31,9 +31,9 @@ class TensorInfo:
     gradient of a parameter; update (the parameter after the optimiser's step).
 
     `order` is the position in execution order within the run; `order_recorded` is False when it was
-    inferred from names or file layout. `storage_dtype` is how the bytes lie in the file, `dtype` the
-    logical format (`bfloat16` inside a `float32` or `uint16` dataset); `dtype_inferred` says that the
-    latter was guessed from the former. Shapes are in elements, row-major.
+    inferred from names or file layout. `storage_dtype` is how the bytes lie in the file, `dtype`
+    the logical format (`bfloat16` inside a `float32` or `uint16` dataset); `dtype_inferred` says
+    that the latter was guessed from the former. Shapes are in elements, row-major.
     """
 
     id: str
@@ -63,7 +63,7 @@ class TensorInfo:
 
     @property
     def slot_label(self) -> str:
-        """Slot as the field writes it: `forward_output.0`, `forward_params.weight`, …"""
+        """Slot as the field writes it: `forward_output.0`, `forward_params.weight` and so on."""
         kind = _SLOT_LABELS.get((self.pass_, self.slot))
         if kind is None:
             kind = self.slot if self.pass_ == "unknown" else f"{self.pass_}_{self.slot}"

@@ -30,7 +30,7 @@ def side_stats(
     """
     nonfinite = values if finite.size < values.size else finite[:0]
     histogram = value_histogram(finite)
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (np.inf, -np.inf)
+    low, high = _bounds(finite)
     return SideStats(
         finite=finite.size,
         nan=int(np.count_nonzero(np.isnan(nonfinite))),
@@ -45,6 +45,13 @@ def side_stats(
         values=histogram,
         significand=counted(np.bincount(significand_bits(finite), minlength=1)),
     )
+
+
+def _bounds(finite: FloatArray) -> tuple[float, float]:
+    """Minimum and maximum; a zero is +0, for which of two zeros is met depends on the block."""
+    if not finite.size:
+        return np.inf, -np.inf
+    return float(finite.min()) + 0.0, float(finite.max()) + 0.0
 
 
 def _count_between(histogram: Histogram, low: int, high: int) -> int:

@@ -36,7 +36,7 @@ class MemoryValues:
 
 
 def described(name: str, array: Array, order: int, /, **facts: object) -> TensorInfo:
-    """`layers.0.mlp/softmax:forward_output.0` is an operator's tensor; without `/op`, a module's."""
+    """`layers.0.mlp/softmax:forward_output.0` is an operator's; without `/op`, a module's."""
     where, _, label = name.rpartition(":")
     module, _, op = where.partition("/")
     kind, _, argument = label.partition(".")
@@ -65,7 +65,7 @@ def run_of(
     facts: Mapping[str, Mapping[str, object]] | None = None,
     unreadable: frozenset[str] = frozenset(),
 ) -> Run:
-    """A run whose execution order is the order of `arrays`; `facts` override single descriptions."""
+    """A run in the order of `arrays`; `facts` override single descriptions."""
     facts = facts or {}
     infos = [
         described(name, array, n, **facts.get(name, {}))

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from memory_runs import run_of
 
 from analysis.compare import Progress, compare
 from core.comparison import Settings, Tolerance
 from core.errors import CompareError
-from memory_runs import run_of
 
 ARRAYS = {
     f"layers.{n}:forward_output.0": np.random.default_rng(n).standard_normal((8, 16)).astype("f4")

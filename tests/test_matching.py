@@ -4,16 +4,16 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from memory_runs import run_of
 
 from analysis.matching import Matching, match, normalised
 from core.runs import Run
-from memory_runs import run_of
 
 ONE = np.ones(2, np.float32)
 
 
 def named(names: Iterable[str], **facts: object) -> Run:
-    return run_of({name: ONE for name in names}, facts={name: facts for name in names})
+    return run_of(dict.fromkeys(names, ONE), facts=dict.fromkeys(names, facts))
 
 
 def methods(matching: Matching) -> dict[str, tuple[str, str]]:
@@ -66,11 +66,16 @@ def test_repeated_names_pair_by_occurrence_with_less_confidence() -> None:
     ids = ["one", "two", "three"]
     reference = run_of(
         {f"a:forward_output.{n}": ONE for n in range(3)},
-        facts={f"a:forward_output.{n}": {"argument": "0", "id": f"r/{i}"} for n, i in enumerate(ids)},
+        facts={
+            f"a:forward_output.{n}": {"argument": "0", "id": f"r/{i}"} for n, i in enumerate(ids)
+        },
     )
     candidate = run_of(
         {f"a:forward_output.{n}": ONE for n in range(2)},
-        facts={f"a:forward_output.{n}": {"argument": "0", "id": f"c/{i}"} for n, i in enumerate(ids[:2])},
+        facts={
+            f"a:forward_output.{n}": {"argument": "0", "id": f"c/{i}"}
+            for n, i in enumerate(ids[:2])
+        },
     )
     found = match(reference, candidate)
     assert [(a.id, b.id) for a, b, _ in found.pairs] == [("r/one", "c/one"), ("r/two", "c/two")]

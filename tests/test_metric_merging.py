@@ -111,6 +111,12 @@ def test_of_equally_large_errors_the_first_is_named_whatever_the_order_of_mergin
     assert PairStats.merged(parts).max_abs_error.index == 1
 
 
+def test_a_minimum_of_zeros_has_no_sign_that_depends_on_the_cut() -> None:
+    pair = of([0.0, 0, 0, -0.0], [0.0, 0, 0, -0.0])
+    assert repr((pair.stats(0, 1) + pair.stats(1)).reference.minimum) == "0.0"
+    assert repr(pair.stats().reference.minimum) == "0.0"
+
+
 def test_a_constant_has_no_spread_however_it_is_cut() -> None:
     pair = of([0.1] * 1000, [0.3] * 1000)
     stats = pair.stats(0, 333) + pair.stats(333)

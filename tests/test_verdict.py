@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from memory_runs import run_of
 
 from analysis.compare import compare
 from analysis.floor import block_of, floors
 from analysis.verdict import LIMIT, judge
 from core.comparison import Comparison, Judgement, Settings, Tolerance
 from core.runs import Array
-from memory_runs import run_of
 
 GENERATOR = np.random.default_rng(7)
 U = 2.0**-24  # unit roundoff of float32
@@ -18,7 +18,7 @@ CHAIN = ("embed", "layers.0.attn", "layers.0.mlp", "layers.1.attn", "layers.1.ml
 
 
 def chain(noise: Mapping[str, float], *, seed: int = 0) -> dict[str, Array]:
-    """Each module hands its output to the next; `noise` is added where named and then carried on."""
+    """Each module hands its output to the next; `noise` is added where named and carried on."""
     values: dict[str, Array] = {}
     clean = np.random.default_rng(1).standard_normal((4, 64))
     rng = np.random.default_rng(seed)
@@ -30,7 +30,9 @@ def chain(noise: Mapping[str, float], *, seed: int = 0) -> dict[str, Array]:
     return values
 
 
-def judged(candidate: Mapping[str, Array], settings: Settings | None = None) -> tuple[Comparison, Judgement]:
+def judged(
+    candidate: Mapping[str, Array], settings: Settings | None = None
+) -> tuple[Comparison, Judgement]:
     comparison = compare(run_of(chain({})), run_of(candidate), settings)
     return comparison, judge(comparison)
 
@@ -162,7 +164,9 @@ def test_uncompared_pairs_have_no_number_and_stay_in_the_list() -> None:
 
 def test_the_floor_grows_with_depth_and_with_coarser_formats() -> None:
     comparison = compare(run_of(chain({})), run_of(chain({})))
-    by_name = dict(zip((p.reference.operator for p in comparison.pairs), floors(comparison.pairs), strict=True))
+    by_name = dict(
+        zip((p.reference.operator for p in comparison.pairs), floors(comparison.pairs), strict=True)
+    )
     assert by_name["layers.1.mlp"] > by_name["layers.0.mlp"]
     coarse = {n: v.astype(np.float16) for n, v in chain({}).items()}
     rougher = floors(compare(run_of(chain({})), run_of(coarse)).pairs)
