@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.browsing import Server, browser
+from tests.live_server import Server, Visit, chromium
 from benchmarks.row import Row
 
 GIGABYTES = 2
@@ -20,8 +20,9 @@ def measure() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "dump"
         _sparse_dump(dump)
-        with Server(Path(folder)) as server, browser() as page:
-            page.goto(server.url)
+        with Server(Path(folder)) as server, chromium() as browser:
+            page = Visit(browser, server).page
+            page.goto("/")
             zone = page.locator(".st-key-upload-reference section")
             zone.wait_for(timeout=60_000)
             idle = server.rss_mb()
