@@ -13,4 +13,4 @@ with frame.page("Drift") as view:
     with narrow:
         drift.distribution(view, ranking)
     drift.ranked(ranking)
-    frame.foot(f"python cli.py show {view.comparison.id}")
+    frame.foot(frame.show(view, sort=ranking.metric))

@@ -14,4 +14,4 @@ with frame.page("Layers") as view:
     with narrow:
         layers.inside(view, asked, height=max(height, 300))
     operators.draw(asked)
-    frame.foot(f"python cli.py show {view.comparison.id}")
+    frame.foot(frame.show(view, under=asked.at, sort="added"))

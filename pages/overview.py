@@ -17,4 +17,4 @@ with frame.page("Overview") as view:
         provenance.draw(view.comparison)
     coverage.unmatched(view.comparison)
     provenance.problems(view.comparison)
-    frame.foot(f"python cli.py show {view.comparison.id}")
+    frame.foot(frame.show(view))

@@ -13,4 +13,4 @@ with frame.page("Tensor") as view:
         cut.draw(view, subject)
         distributions.draw(view, subject)
         distributions.elements(view, subject)
-    frame.foot(f"python cli.py show {view.comparison.id}")
+    frame.foot(frame.show(view, tensor=subject.pair.reference.id))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from blake3 import blake3
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FileChooser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 expect.set_options(timeout=90_000)  # of a busy machine; nothing here waits for time to pass
@@ -133,7 +133,8 @@ def page(server: Server, browser: Browser) -> Iterator[Page]:
     page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     page.goto(server.url)
-    expect(slot(page, "candidate")).to_be_visible(timeout=60_000)
+    expect(slot(page, "candidate")).to_be_visible()
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     yield page
     context.close()
 
@@ -281,9 +282,7 @@ def test_after_a_reload_the_same_folder_goes_on_where_it_stopped(
     expect(slot(page, "reference")).to_contain_text("16.8 MB of 75.0 MB")
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
-    expect(slot(page, "reference")).to_contain_text(
-        "upload of reloaded was interrupted", timeout=60_000
-    )
+    expect(slot(page, "reference")).to_contain_text("upload of reloaded was interrupted")
     allow(page, 1)
     choose(page, "reference", folder)
     expect(slot(page, "reference")).to_contain_text("16.8 MB of 75.0 MB")
@@ -292,6 +291,8 @@ def test_after_a_reload_the_same_folder_goes_on_where_it_stopped(
 
 
 def test_the_zone_is_reached_and_read_without_a_mouse(page: Page) -> None:
+    opened: list[FileChooser] = []
+    page.on("filechooser", opened.append)  # early: Playwright needs a moment to catch choosers
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate(
@@ -301,9 +302,12 @@ def test_the_zone_is_reached_and_read_without_a_mouse(page: Page) -> None:
             break
     else:
         pytest.fail("the button cannot be reached with the Tab key")
-    with page.expect_file_chooser() as chooser:
-        page.keyboard.press("Enter")
-    assert chooser.value.is_multiple()
+    page.keyboard.press("Enter")
+    end = time.monotonic() + 30
+    while not opened:
+        assert time.monotonic() < end, "no file chooser was opened"
+        page.wait_for_timeout(50)
+    assert opened[0].is_multiple()
     expect(slot(page, "reference")).to_have_attribute("aria-label", "reference dump")
     expect(slot(page, "reference").locator("[aria-live=polite]")).to_have_count(1)
 

@@ -143,3 +143,12 @@ def test_the_largest_ulp_error_is_found_where_it_is() -> None:
     assert stats.max_ulp.candidate == float(b[77_777])
     assert stats.ulp.bins.tolist() == [0, 1]
     assert stats.ulp.counts.tolist() == [99_999, 1]
+
+
+def test_one_element_in_a_hundred_does_not_move_the_99_percent_ulp_error() -> None:
+    a = np.ones(100, np.float32)
+    b = a.copy()
+    b[7] = 2
+    assert METRICS["ulp_p99"](of(a, b).stats()) == 0
+    b[8] = 2
+    assert METRICS["ulp_p99"](of(a, b).stats()) == 2.0**23

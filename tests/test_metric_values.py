@@ -241,6 +241,14 @@ def test_uint64_and_int64_meet_without_wrapping_around() -> None:
     assert stats.max_abs_error.index == 0
 
 
+def test_a_spread_of_a_few_ulps_about_a_large_mean_keeps_its_digits() -> None:
+    values = 1e8 + np.ldexp(np.arange(10.0), -26)  # neighbours in float64
+    values[9] = values[0]
+    exact = [Fraction(x) for x in values]
+    stats = of(values, values + 1.0).stats()
+    assert stats.reference.std == pytest.approx(OF_ONE_SIDE["std"](exact), rel=1e-12)
+
+
 def test_complex_numbers_count_as_pairs_of_real_ones_at_the_place_of_the_element() -> None:
     stats = of([[1 + 2j, 3], [0, 1j]], [[1 + 2j, 3 - 4j], [0, 1j]], np.complex64).stats()
     assert (stats.count, stats.equal) == (8, 7)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,6 +104,14 @@ def explain(error: ExplorerError) -> None:
             f'<div class="px-explain" role="alert"><h1>{for_html(error.message, 1000)}</h1>'
             f"<p>{for_html(error.hint, 1000)}</p><p>{anchor('./', 'Go to Runs')}</p></div>"
         )
+
+
+def show(view: View, **options: str) -> str:
+    """The shell command that prints the comparison of the view; empty options are left out."""
+    words = ["python", "cli.py", "show", view.comparison.id]
+    for name, value in options.items():
+        words += [f"--{name}", value] if value else []
+    return shlex.join(words)
 
 
 def foot(command: str) -> None:

@@ -46,6 +46,7 @@ def choose(view: View) -> Ranking:
     """Pickers and the standing line; NotHereError when the address names a tensor not here."""
     family = {name: name for name, metric in METRICS.items() if metric.family == "drift"}
     labels = {name: METRICS[name].label for name in family}
+    said = st.empty()  # the answer depends on what is picked below, and stands first
     with st.container(horizontal=True, vertical_alignment="center", key="drift-bar"):
         st.html('<p class="px-says">Blind to position: a permuted tensor does not move.</p>')
         present = kinds(view.rows)
@@ -60,14 +61,16 @@ def choose(view: View) -> Ranking:
     every["block"] = blocks(every["operator"])
     size = every[metric].abs()
     rows = every.loc[size[size.notna()].sort_values(ascending=False, kind="stable").index]
-    return Ranking(metric, every, rows, _chosen(view, rows))
+    ranking = Ranking(metric, every, rows, _chosen(view, rows))
+    said.html(f'<div class="px-title"><h1>{for_html(_answer(ranking), 300)}</h1></div>')
+    return ranking
 
 
 def along(view: View, ranking: Ranking) -> None:
     """The metric along execution order; a click shows that tensor's distributions."""
     metric = METRICS[ranking.metric]
     with st.container(horizontal=True, vertical_alignment="center", key="head-drift"):
-        st.html(heading(_answer(ranking), f"{metric.label}, in execution order"))
+        st.html(heading("Along execution order", metric.label))
         chart.as_table(ranking.rows[["operator", "slot", *COLUMNS, "tensor"]], key="drift-table")
     figure = drift.moved(
         ranking.every, column=ranking.metric, label=metric.label, chosen=ranking.chosen,
@@ -144,12 +147,12 @@ def _chosen(view: View, rows: pd.DataFrame) -> int:
 
 def _answer(ranking: Ranking) -> str:
     if ranking.rows.empty:
-        return "No distribution could be compared"
+        return "No distribution could be compared."
     top = ranking.rows.iloc[0]
     if not top[ranking.metric]:
-        return "No distribution moved"
+        return "No distribution moved."
     label, value = METRICS[ranking.metric].label, error(float(top[ranking.metric]))
-    return f"{shorten(str(top['operator']), 40)} moved most: {label} {value}"
+    return f"{shorten(str(top['operator']), 40)} moved most: {label} {value}."
 
 
 def _few(elements: int) -> str:

@@ -13,7 +13,7 @@ import streamlit as st
 from analysis.views_layers import Stack, stack_of
 from analysis.views_rows import EVERY_KIND, kinds, matching, of_kind, trail, under
 from charts.names import for_html
-from charts.numbers import count
+from charts.numbers import count, times_floor
 from core.errors import NotHereError
 from metrics import METRICS
 from ui import url
@@ -94,7 +94,30 @@ def sentence(scope: Scope, view: View) -> None:
     outside = _outside(scope)
     changed = any(url.get(name) for name in OWN)
     clear = f" {anchor(url.link('layers'), 'Clear')}" if changed else ""
-    st.html(f'<p class="px-says">Showing {text}.{for_html(outside)}{clear}</p>')
+    st.html(
+        f'<div class="px-title"><h1>{for_html(_answer(scope.held), 300)}</h1></div>'
+        f'<p class="px-says">Showing {text}.{for_html(outside)}{clear}</p>'
+    )
+
+
+def _answer(rows: pd.DataFrame) -> str:
+    """The page's answer in one sentence: who adds error among what is shown."""
+    if rows.empty:
+        return "Nothing here matches."
+    verdicts = rows["verdict"].value_counts()
+    guilty = rows[rows["verdict"].isin(("fault", "watch"))]
+    operators = list(dict.fromkeys(guilty["operator"].astype(str)))
+    if len(operators) == 1:
+        worst = guilty.sort_values("times_floor").iloc[-1]
+        added = worst["times_floor"] if pd.isna(worst["added"]) else worst["added"]
+        return f"{operators[0] or 'The model itself'} adds {times_floor(float(added))} the floor."
+    if operators:
+        return f"{count(len(operators))} operators add error of their own."
+    if verdicts.get("inherited", 0):
+        return f"No operator here adds error of its own; {count(verdicts['inherited'])} inherit it."
+    if verdicts.get("rounding", 0):
+        return f"{count(verdicts['rounding'])} of {count(len(rows))} agree to rounding."
+    return f"None of {count(len(rows))} could be compared."
 
 
 def _subject(scope: Scope) -> str:
