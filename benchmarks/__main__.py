@@ -17,4 +17,5 @@ def main() -> None:
             print(f"| {row.what} | {row.value} | {row.reference} | {row.ratio} |", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

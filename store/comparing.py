@@ -45,6 +45,7 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
         comparison = compare(
             reference, candidate, order.settings, lambda p: teller.tell(_standing(p))
         )
+        teller.wait_on()
         record = recorded(comparison, verdict.judge(comparison))
         kept = Kept(record, order.reference.run_id, order.candidate.run_id, order.engine)
         comparisons.write(order.folder, comparison, kept, owner=order.owner)

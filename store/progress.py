@@ -39,9 +39,13 @@ class Teller:
     def __init__(self, path: Path, *, stall_s: int) -> None:
         self._path, self._stall_s, self._next = path, stall_s, 0.0
 
+    def wait_on(self) -> None:
+        """Put off the alarm alone."""
+        signal.alarm(self._stall_s)
+
     def tell(self, standing: Standing) -> None:
         """Write a standing, or skip it when one was written just now."""
-        signal.alarm(self._stall_s)
+        self.wait_on()
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + INTERVAL_S

@@ -292,7 +292,9 @@ def test_after_a_reload_the_same_folder_goes_on_where_it_stopped(
 
 def test_the_zone_is_reached_and_read_without_a_mouse(page: Page) -> None:
     opened: list[FileChooser] = []
-    page.on("filechooser", opened.append)  # early: Playwright needs a moment to catch choosers
+    page.on(
+        "filechooser", lambda chooser: opened.append(chooser)
+    )  # early: Playwright needs a moment to catch choosers
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate(

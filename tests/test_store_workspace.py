@@ -28,6 +28,7 @@ from store.workspace import Workspace, default
 
 HERE = Path(__file__).parent
 WAIT_S = 60
+pytestmark = pytest.mark.xdist_group("workspace")  # one set of workers serves most tests
 needs_landlock = pytest.mark.skipif(
     confinement.landlock_version() < 4, reason="this kernel has no Landlock with network rules"
 )
@@ -80,7 +81,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, str, Path]]:
     """A workspace whose workers run already, with one comparison of gpu and xpu."""
     folder = tmp_path_factory.mktemp("shared")
-    with Workspace(folder / "w", options=options(folder, ask_s=2.0, stall_s=2)) as opened:
+    with Workspace(folder / "w", options=options(folder, ask_s=6.0, stall_s=10)) as opened:
         job = finished(opened, opened.submit(*two_runs(opened, folder)))
         assert job.comparison_id is not None, job.error
         yield opened, job.comparison_id, folder

@@ -153,7 +153,8 @@ class _Padded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer with what the file has, then zeros."""
         view = memoryview(buffer).cast("B")
-        data = os.pread(self._file.fileno(), len(view), self._at)
+        inside = 0 <= self._at < self._end  # a damaged address may lie anywhere
+        data = os.pread(self._file.fileno(), len(view), self._at) if inside else b""
         view[: len(data)] = data
         view[len(data) :] = bytes(len(view) - len(data))
         self._at += len(view)
