@@ -105,7 +105,8 @@ def test_a_plain_file_is_named_by_its_paths_steps_and_ranks(tmp_path: Path) -> N
         "step3/rank1/layers.10/attn/out",
         "step4/rank0/flat.name",
     ]
-    assert facts(run["step3/rank1/layers.2/attn/out"]) == ("layers.2.attn", "", "value.out", 0)
+    assert facts(run["step3/rank1/layers.2/attn/out"]) == ("layers.2.attn", "", "value", 0)
+    assert run["step3/rank1/layers.2/attn/out"].operator == "layers.2.attn.out"
     assert run["step4/rank0/flat.name"].attrs["note"] == "mine"
     assert run["step4/rank0/flat.name"].dims == ("hidden",)
     assert run["rank1/nchw"].dims == ("N", "C", "H", "W")

@@ -32,7 +32,7 @@ class Naming:
 
 
 def plain_naming(dataset: Dataset) -> Naming:
-    """A name without a known grammar: all but its last part is the module, the last the argument.
+    """A name without a known grammar: its last part counts as an operator of the module before it.
 
     Groups called like `step3` or `rank0` say just that and are no part of the name; attributes
     `step` and `rank` overrule them, the path of the file comes last.
@@ -41,13 +41,14 @@ def plain_naming(dataset: Dataset) -> Naming:
     file = dataset.place.file.split("/")
     kept = [link for link in links[:-1] if not _only_counts(link)] + [links[-1]]
     name = "/".join(kept)
-    module, _, argument = name.replace("/", ".").rpartition(".")
+    module, _, op = name.replace("/", ".").rpartition(".")
     step, rank = number_of(attrs, "step"), number_of(attrs, "rank")
     around = [*file, *links[:-1]]
     return Naming(
         name=name,
         module=module,
-        argument=argument,
+        op=op,
+        argument="",
         step=step if step is not None else _last(map(step_of, around)),
         rank=rank if rank is not None else _last(map(rank_of, around)),
         attrs=attrs,
