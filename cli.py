@@ -19,9 +19,9 @@ from analysis.export import comparison_json
 from analysis.table import pair_table
 from analysis.verdict import judge
 from charts.names import plain
-from charts.numbers import error, size, times_floor
 from core.comparison import Comparison, Judgement, Settings, Tolerance
 from core.errors import ExplorerError, SelectionError
+from core.numbers import error, size, times_floor
 from core.runs import Run, nbytes
 from core.selection import selection_from_text
 from loaders import open_run

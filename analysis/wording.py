@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from core.comparison import Comparison, Judgement, Pair
+from core.numbers import count, error, times_floor
 
 
 def spoken(comparison: Comparison, judged: Judgement) -> Judgement:
@@ -16,21 +17,14 @@ def spoken(comparison: Comparison, judged: Judgement) -> Judgement:
     elif judged.verdict == "uncompared":
         sentence, detail = _too_little(comparison, judged)
     else:
-        sentence, detail = _agreement(judged)
+        sentence, detail = _agreement(comparison, judged)
     return replace(judged, sentence=sentence, detail=detail)
-
-
-def times_text(value: float) -> str:
-    """`0.9×`, `3.4×`, `113×`, `6,874×`; words for a non-finite mismatch."""
-    if math.isinf(value):
-        return "beyond any rounding"
-    return f"{value:.1f}×" if value < 10 else f"{value:,.0f}×"
 
 
 def _how_far(value: float) -> str:
     if math.isinf(value):
         return "it differs where rounding cannot"
-    return f"{times_text(value)} the rounding floor"
+    return f"{times_floor(value)} the rounding floor"
 
 
 def _parting(comparison: Comparison, judged: Judgement, first: int) -> tuple[str, str]:
@@ -39,12 +33,17 @@ def _parting(comparison: Comparison, judged: Judgement, first: int) -> tuple[str
     sentence = f"The two runs {verb} at {_place(pair)}: {_how_far(judged.times_floor[first])}."
     before = sum(v == "rounding" for v in judged.verdicts[:first])
     later = Counter(judged.verdicts[first + 1 :])
-    parts = [_inputs(judged.inherited[first]), f"{before} pairs before agree to rounding."]
-    if later["inherited"]:
-        parts.append(f"{later['inherited']} later pairs inherit the error.")
-    if later["fault"]:
-        parts.append(f"{later['fault']} more add error of their own.")
+    parts = [
+        _inputs(judged.inherited[first]),
+        f"{_pairs(before)} before agree to rounding." if before else "",
+        f"{_pairs(later['inherited'])} later inherit the error." if later["inherited"] else "",
+        f"{_pairs(later['fault'])} later add error of their own." if later["fault"] else "",
+    ]
     return sentence, " ".join(p for p in parts if p)
+
+
+def _pairs(number: int) -> str:
+    return "1 pair" if number == 1 else f"{count(number)} pairs"
 
 
 def _inputs(handed: float) -> str:
@@ -52,7 +51,7 @@ def _inputs(handed: float) -> str:
         return "What was handed to it is not recorded or not compared."
     if handed == 0:
         return "Its inputs are equal on both sides."
-    return f"Its inputs agree to within {times_text(handed)} the floor."
+    return f"Its inputs agree to within {times_floor(handed)} the floor."
 
 
 def _place(pair: Pair) -> str:
@@ -67,16 +66,24 @@ def _place(pair: Pair) -> str:
     return f"the {tensor.slot} of {where}" if tensor.slot == "input" else where
 
 
-def _agreement(judged: Judgement) -> tuple[str, str]:
+def _agreement(comparison: Comparison, judged: Judgement) -> tuple[str, str]:
     counts = Counter(judged.verdicts)
+    more = f" {_pairs(counts['uncompared'])} could not be compared." if counts["uncompared"] else ""
+    tolerance = comparison.settings.tolerance
+    if tolerance is not None:
+        return "The two runs agree within the tolerance.", (
+            f"No element of {_pairs(counts['rounding'])} differs by more than "
+            f"{error(tolerance.atol)} plus {error(tolerance.rtol)} of the reference.{more}"
+        )
     largest = max((t for t in judged.times_floor if not math.isnan(t)), default=math.nan)
-    sentence = "The two runs agree to rounding."
-    detail = (
-        f"No pair exceeds {times_text(largest)} the floor that its format and depth explain; "
-        f"{counts['rounding']} pairs compared"
+    if largest == 0:
+        return "The two runs are equal.", (
+            f"Every value of {_pairs(counts['rounding'])} is the same on both sides.{more}"
+        )
+    return "The two runs agree to rounding.", (
+        f"No pair exceeds {times_floor(largest)} the floor that its format and depth explain; "
+        f"{_pairs(counts['rounding'])} compared.{more}"
     )
-    more = f", {counts['uncompared']} could not be compared." if counts["uncompared"] else "."
-    return sentence, detail + more
 
 
 def _too_little(comparison: Comparison, judged: Judgement) -> tuple[str, str]:
@@ -87,7 +94,7 @@ def _too_little(comparison: Comparison, judged: Judgement) -> tuple[str, str]:
     else:
         sentence = f"Too little was compared for a verdict: {compared} of {total} tensors."
     return sentence, (
-        f"{len(comparison.pairs) - compared} pairs could not be compared; "
-        f"{len(comparison.unmatched_reference)} tensors are in the reference only, "
-        f"{len(comparison.unmatched_candidate)} in the candidate only."
+        f"{_pairs(len(comparison.pairs) - compared)} could not be compared; "
+        f"{count(len(comparison.unmatched_reference))} tensors are in the reference only, "
+        f"{count(len(comparison.unmatched_candidate))} in the candidate only."
     )

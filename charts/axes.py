@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from charts.numbers import MINUS, scientific
+from core.numbers import MINUS, scientific
 
 LOWEST_FLOORS = 0.1  # times floor; smaller ones, bit-equal pairs too, are drawn at this edge
 _HIGHEST_FLOORS = 1e6

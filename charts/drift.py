@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 from charts.axes import scale_for
 from charts.execution import marks
 from charts.names import for_html
-from charts.numbers import error
 from charts.template import figure, message
 from charts.tokens import Theme, faded
+from core.numbers import error
 
 HEIGHT = 220
 MOST_POINTS = 2000

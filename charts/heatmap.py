@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from analysis.views_layers import Grid, badness
 from charts.names import for_html, shorten
-from charts.numbers import UNDEFINED, error, times_floor
 from charts.template import figure, heat_height, message
 from charts.tokens import EMBER_DECADES, MARKS, Theme, channels, colorscale
+from core.numbers import UNDEFINED, error, times_floor
 
 Array = NDArray[Any]
 Colour = Literal["both", "added", "metric"]

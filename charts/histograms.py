@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.views_distributions import Curves, UlpBars
-from charts.numbers import MINUS, error, share
 from charts.template import HISTOGRAM_HEIGHT, figure, message
 from charts.tokens import Theme, colour_at, ember_position
+from core.numbers import MINUS, error, share
 
 MARGIN = {"l": 44, "r": 6, "t": 8, "b": 24}
 _ULP_UNITS = (("", 1), (" k", 1 << 10), (" M", 1 << 20), (" G", 1 << 30))

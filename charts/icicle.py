@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from analysis.views_tree import Node
 from charts.heatmap import ADDED_LITTLE
 from charts.names import for_html
-from charts.numbers import UNDEFINED, count, times_floor
 from charts.template import figure, message
 from charts.tokens import Theme, channels, colour_at, ember_position
+from core.numbers import UNDEFINED, count, times_floor
 
 
 def icicle(nodes: Sequence[Node], *, theme: Theme, height: int) -> go.Figure:

@@ -16,9 +16,9 @@ from analysis.verdict import LIMIT
 from charts import axes
 from charts.execution import marks, stream, thinned
 from charts.names import for_html, shorten
-from charts.numbers import error, times_floor
 from charts.template import PATH_HEIGHT, figure, message
 from charts.tokens import MARKS, Theme, faded
+from core.numbers import error, times_floor
 
 MOST_POINTS = 2000
 LABELLED = 5  # findings are labelled when there are at most so many

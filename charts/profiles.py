@@ -10,9 +10,9 @@ from analysis.verdict import LIMIT
 from analysis.views_distributions import AxisCurve, Concentration
 from charts.axes import scale_for
 from charts.histograms import MARGIN, tick
-from charts.numbers import count, error, times_floor
 from charts.template import HISTOGRAM_HEIGHT, figure, message
 from charts.tokens import Theme, colour_at, ember_position
+from core.numbers import count, error, times_floor
 
 BARS = 160  # up to so many indexes are bars, more are a line
 

@@ -35,7 +35,9 @@ class Options:
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Options:
-    """Options as the PX_ variables say; docs/operating.md lists them."""
+    """Options as PX_FOLDERS (separated by colons), PX_MAX_UPLOAD and PX_WORKER_MEMORY (bytes),
+    PX_QUESTION_WORKERS and PX_COMPARE_WORKERS (processes) say.
+    """
     folders = environment.get("PX_FOLDERS", "").split(":")
     limits = {
         name: int(environment[f"PX_{variable}"])

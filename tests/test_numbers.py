@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from charts import numbers
+from core import numbers
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_equal_runs_agree_to_rounding() -> None:
     assert judgement.verdict == "rounding"
     assert judgement.first_divergence is None
     assert set(judgement.times_floor) == {0.0}
+    assert judgement.sentence == "The two runs are equal."
 
 
 def test_noise_of_the_format_is_rounding() -> None:
@@ -142,6 +143,8 @@ def test_a_tolerance_of_the_users_decides_by_mismatches() -> None:
     _, strict = judged(noisy, Settings(Tolerance(atol=1e-3, rtol=0)))
     _, loose = judged(noisy, Settings(Tolerance(atol=1.0, rtol=0)))
     assert (strict.verdict, loose.verdict) == ("fault", "rounding")
+    assert loose.sentence == "The two runs agree within the tolerance."
+    assert "12 pairs differs by more than 1.00 plus 0 of the reference" in loose.detail
 
 
 def test_little_coverage_is_never_a_plain_pass() -> None:

@@ -18,8 +18,8 @@ import streamlit as st
 
 from analysis.selection import Part, Window
 from analysis.views import SliceView
-from charts.numbers import count, error
 from charts.tokens import Theme
+from core.numbers import count, error
 
 _HERE = Path(__file__).parent / "components"
 _component = st.components.v2.component(

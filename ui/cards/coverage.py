@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from charts.names import for_html
-from charts.numbers import count, shape, share
 from charts.tokens import MARKS
 from core.comparison import Comparison
+from core.numbers import count, shape, share
 from core.tensors import TensorInfo
 from ui import url
 from ui.markup import heading, table, verdict_word

@@ -19,10 +19,10 @@ from analysis.views_distributions import (
 )
 from charts.histograms import ulp_histogram, ulp_range, value_histogram
 from charts.names import for_html
-from charts.numbers import error, share
 from charts.profiles import axis_profile, title
 from charts.template import CONFIG
 from core.comparison import Pair
+from core.numbers import error, share
 from core.stats import PairStats
 from ui import chart, slices, url
 from ui.cards.cut import explained, rms, worst

@@ -14,8 +14,8 @@ from charts import drift
 from charts.execution import blocks
 from charts.histograms import value_histogram
 from charts.names import common_prefix, for_html, shorten
-from charts.numbers import UNDEFINED, count, error
 from charts.template import CONFIG
+from core.numbers import UNDEFINED, count, error
 from metrics import METRICS
 from ui import chart, url
 from ui.cards.distributions import SCALES, values_title

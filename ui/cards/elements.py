@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from analysis.views_elements import Bits, Element
 from charts.names import for_html
-from charts.numbers import UNDEFINED, count, element, error, times_floor
 from core.comparison import Pair
+from core.numbers import UNDEFINED, count, element, error, times_floor
 from ui import url
 from ui.markup import anchor, table
 

@@ -7,8 +7,8 @@ import time
 import streamlit as st
 
 from charts.names import for_html, for_markdown, plain
-from charts.numbers import count, duration, rate, share, size
 from core.errors import ExplorerError
+from core.numbers import count, duration, rate, share, size
 from store.records import JobRecord
 from store.workspace import Workspace
 from ui import url

@@ -11,7 +11,7 @@ import streamlit as st
 
 from analysis.views_rows import sorted_by
 from charts.names import common_prefix, for_html, shorten
-from charts.numbers import cosine, count, error, times_floor
+from core.numbers import cosine, count, error, times_floor
 from metrics import METRICS
 from ui import url
 from ui.cards.scope import OWN, Scope

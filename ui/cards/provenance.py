@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from charts.names import for_html
-from charts.numbers import count, size
 from core.comparison import Comparison, RunSummary
+from core.numbers import count, size
 from ui.markup import heading, key, table
 
 _ABSENT = "not recorded"

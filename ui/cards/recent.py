@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import streamlit as st
-from store.workspace import Workspace
 
 from charts.names import for_html, plain
-from charts.numbers import ago, count, times_floor
+from core.numbers import ago, count, times_floor
 from store.records import ComparisonRecord
+from store.workspace import Workspace
 from ui import url
 from ui.markup import anchor, heading, name, table, verdict_word
 

@@ -13,8 +13,8 @@ import streamlit as st
 from analysis.views_layers import Stack, stack_of
 from analysis.views_rows import EVERY_KIND, kinds, matching, of_kind, trail, under
 from charts.names import for_html
-from charts.numbers import count, times_floor
 from core.errors import NotHereError
+from core.numbers import count, times_floor
 from metrics import METRICS
 from ui import url
 from ui.frame import View

@@ -8,8 +8,8 @@ from pathlib import Path
 import streamlit as st
 
 from charts.names import for_html, for_markdown, plain
-from charts.numbers import count, size
 from core.errors import ExplorerError
+from core.numbers import count, size
 from store.records import RunRecord
 from store.workspace import Workspace
 from ui import upload, url

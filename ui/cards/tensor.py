@@ -11,9 +11,9 @@ import streamlit as st
 
 from analysis.views_rows import trail
 from charts.names import for_html, plain
-from charts.numbers import cosine, count, error, shape, share, times_floor
 from core.comparison import Pair
 from core.errors import NotHereError
+from core.numbers import cosine, count, error, shape, share, times_floor
 from core.tensors import TensorInfo
 from metrics import METRICS
 from ui import url

@@ -7,8 +7,8 @@ import streamlit as st
 
 from charts.execution import on_path
 from charts.names import for_html
-from charts.numbers import count, times_floor
 from core.comparison import Comparison, Judgement
+from core.numbers import count, times_floor
 from ui.markup import figures, verdict_word
 
 

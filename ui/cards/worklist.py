@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from charts.names import common_prefix, for_html, pattern, shorten
-from charts.numbers import count, times_floor
 from core.comparison import Comparison, Judgement, Verdict
+from core.numbers import count, times_floor
 from core.tensors import TensorInfo
 from ui import url
 from ui.markup import anchor, heading, mark

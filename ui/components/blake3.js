@@ -64,12 +64,12 @@ onmessage = async ({ data: { id, blob } }) => {
   try {
     const buffer = await blob.arrayBuffer();
     const digest = [...new Uint8Array(hash(buffer).buffer)].map((x) => x.toString(16).padStart(2, "0")).join("");
-    postMessage({ id, buffer, digest }, [buffer]);
+    postMessage({ id, digest });
   } catch (error) { postMessage({ id, error: String(error && error.message || error) }); }
 };`;
 }
 
-// hasher()(blob) -> {buffer, digest}: the bytes read once, so what is sent is what was hashed.
+// hasher()(blob) -> its digest in hex.
 function hasher() {
   const url = URL.createObjectURL(new Blob([blake3WorkerSource()], { type: "text/javascript" }));
   const worker = new Worker(url);
@@ -79,7 +79,7 @@ function hasher() {
   worker.onmessage = ({ data }) => {
     const { resolve, reject } = waiting.get(data.id);
     waiting.delete(data.id);
-    if (data.error) reject(new Error(data.error)); else resolve(data);
+    if (data.error) reject(new Error(data.error)); else resolve(data.digest);
   };
   worker.onerror = (event) => {
     for (const { reject } of waiting.values()) reject(new Error(event.message || "hashing failed"));
