@@ -32,8 +32,11 @@ fix:  ## format and repair what can be repaired
 bench: $(VENV)/test  ## measure speed, as ratios against a reference in the same run
 	$(BIN)/python -m benchmarks
 
-samples: $(VENV)/test  ## record the sample dumps anew (deterministic)
-	$(BIN)/python -m sample_dumps.make
+samples:  ## record the sample dumps anew (deterministic), in an environment of its own
+	$(PYTHON) -m venv build/samples
+	build/samples/bin/python -m pip install --quiet --disable-pip-version-check \
+		-r requirements.txt -r sample_dumps/requirements.txt ./recorder
+	build/samples/bin/python -m sample_dumps.make
 
 docs: $(VENV)/test  ## write the generated documents anew
 	$(BIN)/python -m metrics.document

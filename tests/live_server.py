@@ -29,8 +29,8 @@ HARMLESS = ("_stcore/health", "_stcore/host-config")
 class Server:
     """`script` served with a workspace in `folder`; can be killed and started again."""
 
-    def __init__(self, folder: Path, script: Path = ROOT / "app.py") -> None:
-        self.folder, self.script = folder, script
+    def __init__(self, folder: Path, script: Path = ROOT / "app.py", **environment: str) -> None:
+        self.folder, self.script, self.environment = folder, script, environment
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -43,7 +43,8 @@ class Server:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PX_WORKSPACE": str(self.workspace)}
+        own = {"PYTHONPATH": str(ROOT), "PX_WORKSPACE": str(self.workspace), "TZ": "UTC"}
+        environment = os.environ | own | self.environment
         flags = ["--server.port", str(self.port), "--server.address", "127.0.0.1"]
         flags += ["--server.headless", "true", "--server.fileWatcherType", "none"]
         flags += ["--browser.gatherUsageStats", "false"]
@@ -130,9 +131,10 @@ class Visit:
             route.abort()
 
     def settle(self) -> None:
-        """Wait until the script has run to its end."""
+        """Wait until the script has run to its end and the frame's keys and links work."""
         self.page.wait_for_selector(
-            "[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000
+            "html[data-px-frame] [data-testid=stApp][data-test-script-state=notRunning]",
+            timeout=60_000,
         )
 
     def close(self) -> None:

@@ -2,27 +2,17 @@
 
 import base64
 import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
-from playwright.sync_api import Browser, FileChooser, Locator, Page, expect, sync_playwright
+from live_server import ROOT, Server
+from playwright.sync_api import Browser, FileChooser, Locator, Page, expect
 
-ROOT = Path(__file__).parent.parent
 expect.set_options(timeout=90_000)  # of a busy machine; nothing here waits for time to pass
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="there is no Chromium here"),
-]
+pytestmark = pytest.mark.browser
 
 PROBE = """
 import streamlit as st
@@ -51,55 +41,9 @@ elif __name__ != "__mp_main__":
 """
 
 
-class Server:
-    """A server that can be killed and started again on the same port."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "probe.py").write_text(PROBE)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
-            "PX_WORKSPACE": str(self.folder / "workspace"),
-        }
-        flags = ["--server.port", str(self.port), "--server.address", "127.0.0.1"]
-        flags += ["--server.headless", "true", "--server.fileWatcherType", "none"]
-        flags += ["--browser.gatherUsageStats", "false"]
-        with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", "probe.py", *flags],
-                cwd=self.folder,
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
-        self._wait()
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def _wait(self) -> None:
-        end = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"{self.url}/api/healthz", timeout=1).close()
-            except OSError:
-                assert self.process.poll() is None, (self.folder / "log").read_text()
-                assert time.monotonic() < end, (self.folder / "log").read_text()
-                time.sleep(0.1)
-            else:
-                return
-
-    def received(self, name: str) -> dict[str, bytes]:
-        (folder,) = (self.folder / "workspace" / "uploads").glob(f"*/files/{name}")
-        return tree(folder)
+def received(server: Server, name: str) -> dict[str, bytes]:
+    (folder,) = (server.workspace / "uploads").glob(f"*/files/{name}")
+    return tree(folder)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -109,20 +53,10 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("probe"))
-    yield started
-    started.process.terminate()
-    started.process.wait(20)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+    folder = tmp_path_factory.mktemp("probe")
+    (folder / "probe.py").write_text(PROBE)
+    with Server(folder, folder / "probe.py") as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
@@ -185,8 +119,8 @@ def test_two_folders_chosen_in_the_picker_arrive_whole(
     choose(page, "candidate", candidate)
     expect(page.get_by_text("'name': 'gpu_picked'")).to_be_visible(timeout=60_000)
     expect(page.get_by_text("'name': 'xpu_picked'")).to_be_visible(timeout=60_000)
-    assert server.received("gpu_picked") == tree(reference)
-    assert server.received("xpu_picked") == tree(candidate)
+    assert received(server, "gpu_picked") == tree(reference)
+    assert received(server, "xpu_picked") == tree(candidate)
     assert page.errors == []
 
 
@@ -206,7 +140,7 @@ def test_a_folder_dragged_onto_the_zone_arrives_whole(
     folder = dump(tmp_path / "dragged", files=250, nbytes=100)  # more than one readEntries gives
     drop(page, "reference", [folder])
     expect(page.get_by_text("'name': 'dragged'")).to_be_visible(timeout=60_000)
-    assert server.received("dragged") == tree(folder)
+    assert received(server, "dragged") == tree(folder)
 
 
 def test_a_single_file_dragged_onto_the_zone_arrives(page: Page, tmp_path: Path) -> None:
@@ -272,20 +206,20 @@ def test_an_upload_goes_on_over_reruns_and_a_killed_server(
     finally:
         server.start()
     expect(page.get_by_text("'name': 'long'")).to_be_visible(timeout=90_000)
-    assert server.received("long") == tree(folder)
+    assert received(server, "long") == tree(folder)
 
 
 def test_a_cancelled_upload_leaves_nothing_and_the_zone_is_free_again(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
-    before = set((server.folder / "workspace" / "uploads").iterdir())
+    before = set((server.workspace / "uploads").iterdir())
     allow(page, 2)
     choose(page, "candidate", dump(tmp_path / "unwanted", nbytes=25_000_000))
     expect(slot(page, "candidate")).to_contain_text("16.8 MB of 75.0 MB")
     slot(page, "candidate").get_by_role("button", name="Cancel").click()
     expect(slot(page, "candidate").get_by_role("button", name="Choose folder…")).to_be_visible()
     end = time.monotonic() + 30
-    while set((server.folder / "workspace" / "uploads").iterdir()) != before:
+    while set((server.workspace / "uploads").iterdir()) != before:
         assert time.monotonic() < end
         time.sleep(0.1)
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from live_server import ROOT, Server
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-ROOT = Path(__file__).parent.parent
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="there is no Chromium here"),
-]
+pytestmark = pytest.mark.browser
 SAMPLE = "decoder-fault"
 PATIENT = 90_000  # ms: two shared cores, and the first comparison starts its worker
 
@@ -54,50 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    kept = tmp_path_factory.mktemp("server")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = os.environ | {
-        "PX_WORKSPACE": str(kept / "workspace"),
-        "PX_FOLDERS": str(folder),
-        "TZ": "UTC",
-    }
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    flags = ["--server.address", "127.0.0.1", "--server.headless", "true"]
-    with (kept / "log").open("w+") as log:
-        process = subprocess.Popen(
-            command + flags, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, kept / "log")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            pytest.fail(log.read_text())
-        try:
-            urllib.request.urlopen(url, timeout=1)
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("the server did not start within a minute")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield started
-        started.close()
+    with Server(tmp_path_factory.mktemp("server"), PX_FOLDERS=str(folder)) as started:
+        yield started.url
 
 
 @pytest.fixture
@@ -125,7 +72,8 @@ def page(context: BrowserContext, server: str) -> Iterator[Page]:
 
 def settled(page: Page) -> None:
     page.wait_for_selector(
-        "[data-testid=stApp][data-test-script-state=notRunning]", timeout=PATIENT
+        "html[data-px-frame] [data-testid=stApp][data-test-script-state=notRunning]",
+        timeout=PATIENT,
     )
     page.wait_for_timeout(400)
 

@@ -66,9 +66,7 @@ def _over(job: JobRecord) -> None:
     elif job.status == "failed":
         st.error(f"{for_markdown(job.error, 400)} {for_markdown(job.error_hint, 400)}")
     else:
-        st.warning(
-            f"The comparison was {job.status}. Compare starts it again; finished pairs stay."
-        )
+        st.warning(f"The comparison was {job.status}. Compare starts it again.")
 
 
 def _progress(workspace: Workspace, job_id: str) -> None:

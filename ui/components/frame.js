@@ -47,7 +47,9 @@ export default function ({ data }) {
   watcher.observe(document.body, { childList: true, subtree: true });
   document.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);
+  document.documentElement.dataset.pxFrame = "on"; // for whoever waits until keys and links work
   return () => {
+    delete document.documentElement.dataset.pxFrame;
     watcher.disconnect();
     document.removeEventListener("click", onClick);
     document.removeEventListener("keydown", onKey);
