@@ -9,7 +9,6 @@ PORT ?= 8501
 ADDRESS ?= 127.0.0.1
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || echo /usr/bin/chromium)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-CODE := app.py cli.py core loaders metrics analysis store charts report api ui pages recorder benchmarks sample_dumps tests
 
 .PHONY: run test check fix bench samples docs browser clean
 
@@ -19,15 +18,15 @@ run: $(VENV)/run  ## create the environment, install, start the app on the sampl
 test: $(VENV)/test browser check  ## install everything needed to test, then check
 
 check:  ## format check, lint, types and the whole suite
-	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not browser"
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser
 
 fix:  ## format and repair what can be repaired
-	$(BIN)/ruff format $(CODE)
-	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/test  ## measure speed, as ratios against a reference in the same run
 	$(BIN)/python -m benchmarks
