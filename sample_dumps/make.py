@@ -34,6 +34,24 @@ from sample_dumps.decoder import (
 
 HERE = Path(__file__).parent
 SEED = 20_260_101
+# Names of the axes, by operator and slot; the first pattern with as many axes as a tensor has counts.
+SCORES, HEADS = ("batch", "head", "token", "key"), ("batch", "head", "token", "channel")
+AXES = {
+    "*.softmax/*": SCORES,
+    "*.mul/*": SCORES,
+    "*.matmul/forward_output.0": SCORES,
+    "*.matmul/backward_input.0": SCORES,
+    "*.matmul/forward_input.1": ("batch", "head", "channel", "key"),
+    "*.matmul/backward_output.1": ("batch", "head", "channel", "key"),
+    "*.matmul_1/forward_input.0": SCORES,
+    "*.matmul_1/backward_output.0": SCORES,
+    "*attention.self/forward_output.1": SCORES,
+    "*lm_head/forward_output.0": ("batch", "token", "vocabulary"),
+    "*lm_head/backward_input.0": ("batch", "token", "vocabulary"),
+    "*_params.weight": ("out", "in"),
+    "*/*": HEADS,
+    "*": ("batch", "token", "channel"),
+}
 SMALL = Config(vocabulary=96, hidden=48, intermediate=96, layers=3, heads=3, kv_heads=1)
 
 
@@ -130,7 +148,7 @@ def xray_renamed(reference: Path, candidate: Path) -> None:
 
 def _recorded(model: Any, folder: Path, **options: Any) -> AbstractContextManager[Any]:
     # Without the time of day the files come out the same each time.
-    return record(model, folder, provenance={"time": None, "seed": SEED}, **options)
+    return record(model, folder, provenance={"time": None, "seed": SEED}, dims=AXES, **options)
 
 
 def _decoder(config: Config, kernels: Kernels, dtype: torch.dtype = torch.bfloat16) -> CausalLM:

@@ -301,6 +301,16 @@ def test_modules_can_be_passed_over(block, tmp_path):
     }
 
 
+def test_dims_name_as_many_axes_as_there_are(block, tmp_path):
+    dims = {"*": ("only",), "*/*": ("batch", "token", "channel")}
+    with torch.no_grad(), record(block, tmp_path, dims=dims) as recording:
+        block(X, mask=MASK)
+    tensors = read(recording.path)
+    named = {path: json.loads(t.attrs.get("dims", "[]")) for path, t in tensors.items()}
+    assert {len(d) for d in named.values()} >= {1, 3}
+    assert all(len(d) in (0, tensors[path].values.ndim) for path, d in named.items())
+
+
 def test_dims_are_written_where_the_user_names_them(block, tmp_path):
     dims = {"attn.softmax/*": ("batch", "query", "key")}
     with torch.no_grad(), record(block, tmp_path, dims=dims) as recording:

@@ -122,7 +122,8 @@ def record(
     operators: functional calls inside modules: True, False, names, or a predicate (module, name).
     gradients: in a training step, gradients of activations and parameters.
     modules: predicate (path, module); modules it refuses are passed over with their operators.
-    dims: names of axes by pattern, such as {"*.softmax/forward_output.0": ("head", "q", "k")}.
+    dims: names of axes by pattern, such as {"*.softmax/forward_output.0": ("head", "q", "k")};
+        the first pattern that fits the name and the number of axes counts.
     compression: "gzip" for small files; None for files that can be memory-mapped.
     overwrite: replace files of the same step and rank.
     """

@@ -74,7 +74,7 @@ class Step:
             entry,
             stride=tuple(tensor.stride()),
             contiguous=bool(tensor.is_contiguous()),
-            dims=self._dims(entry),
+            dims=self._dims(entry, tensor.ndim),
             same_as=self._identities.path_of(identity),
         )
         return Taken(full, values, identity)
@@ -116,8 +116,9 @@ class Step:
         self._open().skip(entry, reason)
         warnings.warn(f"{entry.path} was not recorded: {reason}", RecorderWarning, stacklevel=2)
 
-    def _dims(self, entry: Entry) -> tuple[str, ...]:
+    def _dims(self, entry: Entry, axes: int) -> tuple[str, ...]:
+        """Of the patterns that fit the name, the first that names as many axes as there are."""
         operator = ".".join(filter(None, (entry.module, entry.op)))
         name = f"{operator}/{entry.slot_label}"
-        patterns = self._options.dims.items()
-        return next((tuple(d) for p, d in patterns if fnmatch.fnmatchcase(name, p)), ())
+        fitting = (d for p, d in self._options.dims.items() if fnmatch.fnmatchcase(name, p))
+        return next((tuple(d) for d in fitting if len(d) == axes), ())
