@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 from analysis import wording
 from analysis.floor import floors
@@ -30,17 +31,17 @@ class _Flow:
     """What is known while walking in execution order: who is off already, and who made what."""
 
     def __init__(self) -> None:
-        self.off: list[TensorInfo] = []
+        self._places: set[tuple[int | None, int | None]] = set()
+        self._around: set[tuple[object, ...]] = set()  # calls of modules that hold what is off
         self._made: dict[tuple[object, ...], Verdict] = {}
 
     def explains(self, tensor: TensorInfo) -> bool:
         """Whether an earlier pair of the same step and rank is off, for this one to inherit."""
-        return any(t.step == tensor.step and t.rank == tensor.rank for t in self.off)
+        return (tensor.step, tensor.rank) in self._places
 
     def holds_child_of(self, tensor: TensorInfo) -> bool:
         """Whether something inside the same module is already off."""
-        inside = f"{tensor.operator}." if tensor.operator else ""
-        return any(t.operator.startswith(inside) and t.call == tensor.call for t in self.off)
+        return _call(tensor) in self._around
 
     def made(self, pair: Pair) -> Verdict | None:
         """Verdict of the output that this input is: same place, size, extremes, worst error."""
@@ -48,8 +49,12 @@ class _Flow:
 
     def add(self, pair: Pair, verdict: Verdict) -> None:
         """Remember a judged pair."""
-        if verdict in _ORDER or (verdict == "inherited" and self.off):
-            self.off.append(pair.reference)
+        tensor = pair.reference
+        if verdict in _ORDER or (verdict == "inherited" and self._places):
+            self._places.add((tensor.step, tensor.rank))
+            parents = accumulate(tensor.operator.split(".")[:-1], "{}.{}".format)
+            for parent in ("", *parents):
+                self._around.add((tensor.step, tensor.rank, parent, tensor.call))
         if is_output(pair.reference):
             self._made[_identity(pair)] = "inherited" if verdict in _ORDER else verdict
 

@@ -34,7 +34,7 @@ from sample_dumps.decoder import (
 
 HERE = Path(__file__).parent
 SEED = 20_260_101
-# Names of the axes, by operator and slot; the first pattern with as many axes as a tensor has counts.
+# Names of the axes, by operator and slot; the first pattern that fits name and number of axes.
 SCORES, HEADS = ("batch", "head", "token", "key"), ("batch", "head", "token", "channel")
 AXES = {
     "*.softmax/*": SCORES,
