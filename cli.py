@@ -157,13 +157,19 @@ def _report(answer: _Answer, arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = json.dumps(comparison_json(answer.comparison, answer.judgement), allow_nan=False)
         arguments.json.write_text(text + "\n")
-    table = pair_table(answer.comparison, answer.judgement)
+    table = pair_table(answer.comparison, answer.judgement, _wanted(arguments))
     _print_verdict(answer, table)
     if arguments.tensor:
         _print_tensor(table, arguments.tensor)
     else:
         _print_pairs(_chosen(table, arguments))
     return _EXIT[answer.judgement.verdict]
+
+
+def _wanted(arguments: argparse.Namespace) -> list[str]:
+    """Metrics that will be printed, in the order of the registry."""
+    shown = {*_SHOWN_METRICS, arguments.sort}
+    return [name for name in METRICS if arguments.tensor or name in shown]
 
 
 def _print_verdict(answer: _Answer, table: pd.DataFrame) -> None:

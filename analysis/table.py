@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from analysis.compare import shape_text
@@ -15,8 +17,13 @@ _FACTS = [
 ]
 
 
-def pair_table(comparison: Comparison, judgement: Judgement) -> pd.DataFrame:
-    """One row per pair in execution order; metrics of a pair with a problem are NaN."""
+def pair_table(
+    comparison: Comparison, judgement: Judgement, metrics: Iterable[str] = METRICS
+) -> pd.DataFrame:
+    """One row per pair in execution order; metrics of a pair with a problem are NaN.
+
+    `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair.
+    """
     facts = pd.DataFrame([_facts(p) for p in comparison.pairs], columns=_FACTS)
     judged = pd.DataFrame(
         {
@@ -28,8 +35,10 @@ def pair_table(comparison: Comparison, judgement: Judgement) -> pd.DataFrame:
         }
     )
     values = {
-        name: [float("nan") if p.stats is None else metric(p.stats) for p in comparison.pairs]
-        for name, metric in METRICS.items()
+        name: [
+            float("nan") if p.stats is None else METRICS[name](p.stats) for p in comparison.pairs
+        ]
+        for name in metrics
     }
     table = pd.concat([facts, judged, pd.DataFrame(values, dtype="float64")], axis=1)
     table.insert(0, "pair", range(len(table)))
