@@ -166,7 +166,7 @@ class Accumulator:
 
 
 def _empty(known: Plan) -> tuple[Floats, Floats]:
-    return np.zeros(at.SUMS), np.zeros((3, sum(known.lengths)))
+    return np.zeros(at.SUMS), np.zeros((3, sum(known.lengths) + 1))
 
 
 def _measure(

@@ -58,7 +58,7 @@ def built(plan: Plan, spaces: Sequence[Space], count: int, sums: Floats, profile
         _side(1, counts, extremes, small, s, moments.candidate, values_b, bits_b),
         ulp,
         joint,
-        _axes(plan, profile, e, a),
+        _axes(plan, profile),
     )
 
 
@@ -138,9 +138,10 @@ def _side(
     )
 
 
-def _axes(plan: Plan, profile: Floats, error: int, reference: int) -> tuple[AxisProfile, ...]:
+def _axes(plan: Plan, profile: Floats) -> tuple[AxisProfile, ...]:
     axes = []
     first = 0
+    error, reference = int(profile[0, -1]), int(profile[1, -1])
     for length in plan.lengths:
         piece = profile[:, first : first + length]
         axes.append(AxisProfile(piece[0], piece[1], piece[2], error, reference))

@@ -15,8 +15,10 @@ from metrics.engine.planes import read_marks
 
 @inlined
 def _take(table: Any, index: int) -> int:
-    found = np.int64(table[0, index]) + np.int64(table[1, index])
-    table[0, index] = table[1, index] = np.uint32(0)
+    found = np.int64(0)
+    for i in range(table.shape[0]):
+        found += np.int64(table[i, index])
+        table[i, index] = np.uint32(0)
     return found
 
 
@@ -60,7 +62,10 @@ def _row(
     joint: Any, start: int, code: int, last: int, offset: int, bins: Ints, tally: Ints, n: int
 ) -> int:
     for c in range(last + 1):
-        if joint[0, start + c] | joint[1, start + c]:
+        held = joint[0, start + c]
+        for i in range(1, joint.shape[0]):
+            held |= joint[i, start + c]
+        if held:
             bins[n] = code * JOINT_CODE + (c + offset if c else 0)
             tally[n] = _take(joint, start + c)
             n += 1
@@ -79,7 +84,7 @@ def _joint(joint: Any, form: Ints, counts: Ints, bins: Ints, tally: Ints, n: int
 
 
 @inlined
-def _significands(planes: Any, nonzero: int, zero: int, bins: Ints, tally: Ints, n: int) -> int:
+def _significands(planes: Any, zero: int, bins: Ints, tally: Ints, n: int) -> int:
     """Mark k stands for 24 - k bits."""
     if zero:
         bins[n], tally[n] = 0, zero
@@ -151,6 +156,45 @@ def collect_narrow(
     n = _ulps(planes[2], counts[at.FINITE], counts[at.ULP_ZERO], bins, tally, n)
     ends[3] = n
     for side in range(2):
-        own = counts[at.SIDE_A + 5 * side + at.OWN_FINITE]
-        n = _significands(planes[side], own, ends[6 + 2 * side], bins, tally, n)
+        n = _significands(planes[side], ends[6 + 2 * side], bins, tally, n)
+        ends[4 + side] = n
+
+
+@inlined
+def _small_table(table: Any, bins: Ints, tally: Ints, n: int) -> int:
+    for k in range(table.shape[1]):
+        found = _take(table, k)
+        if found:
+            bins[n], tally[n] = k, found
+            n += 1
+    return n
+
+
+@kernel
+def collect_wide(
+    tops: Any,
+    joint: Any,
+    bits: Any,
+    ulps: Any,
+    form: Ints,
+    counts: Ints,
+    bins: Ints,
+    tally: Ints,
+    ends: Ints,
+) -> None:
+    """As `collect_narrow`, with tables of significand bits and ulp bins."""
+    n = 0
+    for side in range(2):
+        seen = at.SEEN_A + 2 * side
+        first = n
+        n = _values(tops[side], form, counts[seen], counts[seen + 1], bins, tally, n)
+        ends[side] = n
+        small = _small(bins, tally, first, n, form[at.NORMAL_A + side])
+        ends[6 + 2 * side], ends[7 + 2 * side] = small
+    n = _joint(joint, form, counts, bins, tally, n)
+    ends[2] = n
+    n = _small_table(ulps, bins, tally, n)
+    ends[3] = n
+    for side in range(2):
+        n = _small_table(bits[side], bins, tally, n)
         ends[4 + side] = n

@@ -26,11 +26,11 @@ EXTREMES = 10
 # What is asked for: floats and integers.
 ATOL, RTOL, HIGH_A, LOW_A, HIGH_B, LOW_B = 0, 1, 2, 3, 4, 5
 TERMS = 6
-KIND_A, KIND_B, PRECISION, MIN_EXPONENT, ULP_MODE, SATURATES_A, SATURATES_B, EXACT = (
-    *(0, 1, 2, 3, 4, 5, 6, 7),
-)
-INT_HIGH_A, INT_LOW_A, INT_HIGH_B, INT_LOW_B, PARTS = 8, 9, 10, 11, 12
-ORDERS = 13
+KIND_A, KIND_B, PRECISION, MIN_EXPONENT, SATURATES_A, SATURATES_B = 0, 1, 2, 3, 4, 5
+COARSER, EXACT = 6, 7  # kind of the coarser format; whether both sides are stored as integers
+INT_HIGH_A, INT_LOW_A, INT_HIGH_B, INT_LOW_B = 8, 9, 10, 11  # bounds where float64 rounds them
+ORDERS = 12
+FLOAT, INT, BOOLEAN = 0, 1, 2  # of COARSER
 
 # How the tables of a container format are coded.
 HALF, FIRST, OCTAVES, TINY, WIDTH, CODE, NORMAL_A, NORMAL_B = 0, 1, 2, 3, 4, 5, 6, 7

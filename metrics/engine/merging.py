@@ -122,13 +122,38 @@ def merge_sums(total: Floats, part: Floats) -> None:
     total[at.N] = n
 
 
+@inlined
+def align_profile(profile: Any, row: int, exponent: float, empty: bool) -> int:
+    """Make a row of energies ready for more at another exponent; by how much to shift the latter.
+
+    The last column holds the exponent of each row: energies are in units of 2^2k.
+    """
+    last = profile.shape[1] - 1
+    own = profile[row, last]
+    if own == exponent or empty:
+        return 0
+    top = max(own, exponent)
+    if not profile[row, :last].any():
+        top = exponent
+    profile[row, last] = top
+    if top != own:
+        for i in range(last):
+            profile[row, i] = math.ldexp(profile[row, i], 2 * int(own - top))
+    return int(exponent - top)
+
+
 @kernel
 def close_segment(total: Floats, part: Floats, profile: Any, piece: Any) -> None:
     """Add a segment's sums and profiles to those of all before it, and clear them."""
     merge_sums(total, part)
     part[:] = 0.0
-    for i in range(profile.shape[1]):
-        profile[0, i] += piece[0, i]
-        profile[1, i] += piece[1, i]
+    last = profile.shape[1] - 1
+    for row in range(2):
+        shift = 0
+        if piece[row, last] != profile[row, last]:
+            shift = align_profile(profile, row, piece[row, last], not piece[row, :last].any())
+        for i in range(last):
+            profile[row, i] += math.ldexp(piece[row, i], 2 * shift) if shift else piece[row, i]
+    for i in range(last):
         profile[2, i] = max(profile[2, i], piece[2, i])
     piece[:] = 0.0

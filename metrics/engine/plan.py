@@ -24,6 +24,7 @@ _KINDS = {
     **{"uint8": U8, "uint16": U16, "uint32": U32, "uint64": U64},
 }
 _NARROW_FORM = (4096, 15153, 23, 14801, 512, 925)  # see metrics.engine.layout
+_WIDE_FORM = (32768, 817, 52, 1, 2112, 0)
 NARROW = (F32, F16, BF16, TABLE)
 _PARTS = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 _NO_TABLE = np.zeros(256, np.float32)
@@ -91,7 +92,7 @@ def plan(
         narrow,
         _terms(tolerance, formats[1:]),
         _orders(sides, formats),
-        _form(formats[1:]),
+        _form(formats[1:], narrow),
         np.array(own_shape, np.int64),
         _offsets(shape, lengths, complex_),
         lengths,
@@ -116,15 +117,24 @@ def _terms(tolerance: Tolerance, sides: tuple[Format, ...]) -> NDArray[np.float6
 def _orders(sides: tuple[Storage, Storage], formats: tuple[Format, ...]) -> NDArray[np.int64]:
     orders = np.zeros(at.ORDERS, np.int64)
     orders[at.KIND_A], orders[at.KIND_B] = sides[0].kind, sides[1].kind
+    orders[at.COARSER] = {"int": at.INT, "bool": at.BOOLEAN}.get(formats[0].kind, at.FLOAT)
+    orders[at.EXACT] = all(side.kind >= I8 for side in sides)
     orders[at.PRECISION], orders[at.MIN_EXPONENT] = formats[0].precision, formats[0].min_exponent
     for i, each in enumerate(formats[1:]):
         orders[at.SATURATES_A + i] = 0 if each.kind == "bool" else 2 if each.lowest else 1
+        for k, bound in enumerate((each.largest, each.lowest)):
+            if each.kind == "int":  # as 64 bits; of a sign that the container lacks: not used
+                orders[at.INT_HIGH_A + 2 * i + k] = np.array(bound % (1 << 64), np.uint64).view(np.int64)
+        if sides[i].kind in (I64, U64) and each.kind == "int":
+            reachable = sides[i].kind == U64 or each.largest < 1 << 63
+            orders[at.SATURATES_A + i] += 2 if reachable else 4
     return orders
 
 
-def _form(sides: tuple[Format, ...]) -> NDArray[np.int64]:
+def _form(sides: tuple[Format, ...], narrow: bool) -> NDArray[np.int64]:
     form = np.zeros(at.FORM, np.int64)
-    form[: len(_NARROW_FORM)] = _NARROW_FORM
+    coding = _NARROW_FORM if narrow else _WIDE_FORM
+    form[: len(coding)] = coding
     for i, each in enumerate(sides):
         if each.smallest_normal:
             form[at.NORMAL_A + i] = int(value_bins(np.array([each.smallest_normal]))[0])

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from core.stats import Histogram
 from metrics.engine import layout as at
-from metrics.engine.collecting import collect_narrow
+from metrics.engine.collecting import collect_narrow, collect_wide
 from metrics.engine.layout import BLOCK, SEGMENT
 from metrics.engine.narrow_block import run_narrow
 from metrics.engine.plan import Plan
 from metrics.engine.planes import COLUMNS, PLANES
+from metrics.engine.wide_block import ROWS, run_wide
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +27,7 @@ _FRESH_EXTREMES = np.full(at.EXTREMES, np.nan)
 _FRESH_EXTREMES[[at.WORST, at.ULP, at.MAX_A, at.MAX_B]] = -np.inf
 _FRESH_EXTREMES[[at.MIN_A, at.MIN_B]] = np.inf
 
+_WIDE_BINS = 2112 * 2112 + 4 * 32768 + 256
 _FULL = (1 << 31) - SEGMENT  # elements after which the 32-bit tables are emptied
 
 
@@ -115,6 +117,40 @@ class NarrowSpace(Space):
         )
 
 
+class WideSpace(Space):
+    """For pairs that need float64. Most pages of the joint table are never touched."""
+
+    def __init__(self) -> None:
+        super().__init__(1 << 16)
+        self.bins = np.empty(_WIDE_BINS, np.int64)
+        self.tally = np.empty(_WIDE_BINS, np.int64)
+        self.tops = np.zeros((2, 2, 2 * 32768 + 2 * 52 * 16), np.uint32)
+        self.joint = np.zeros((1, 2112 * 2112), np.uint32)
+        self.bits = np.zeros((2, 2, 64), np.uint32)
+        self.ulp_bins = np.zeros((2, 72), np.uint32)
+        self.arrays = np.zeros((ROWS, BLOCK))
+        self.ints = np.zeros((2, BLOCK), np.int64)
+        self.ulps = np.zeros(BLOCK, np.uint64)
+        self.narrow = np.zeros(BLOCK, np.float32)
+        self.where = np.zeros(BLOCK, np.int64)
+
+    def _run(
+        self, plan: Plan, a: int, b: int, count: int, position: int, sums: Floats, profile: Floats
+    ) -> None:
+        run_wide(
+            *(a, b, count, position, plan.sides[0].table, plan.sides[1].table),
+            *(plan.terms, plan.orders, plan.shape, plan.offsets),
+            *(self.tops, self.joint, self.bits, self.ulp_bins, self.arrays, self.ints, self.ulps),
+            *(self.narrow, self.where, self.counts, self.extremes, sums, self.part, profile),
+        )
+
+    def _collect(self, plan: Plan) -> None:
+        collect_wide(
+            *(self.tops, self.joint, self.bits, self.ulp_bins, plan.form),
+            *(self.counts, self.bins, self.tally, self.ends),
+        )
+
+
 class _Pool:
     """Spaces not in use; one that an exception left behind is not used again."""
 
@@ -136,6 +172,7 @@ class _Pool:
 
 
 _NARROW = _Pool(NarrowSpace)
+_WIDE = _Pool(WideSpace)
 
 
 class Pool(Protocol):
@@ -147,6 +184,4 @@ class Pool(Protocol):
 
 def pool_for(plan: Plan) -> Pool:
     """The pool of spaces for a plan."""
-    if not plan.narrow:
-        raise NotImplementedError("wide")
-    return _NARROW
+    return _NARROW if plan.narrow else _WIDE
