@@ -11,27 +11,27 @@ from metrics.engine.loading import Floats, Ints
 
 
 @summing
-def _kept(
-    a: Any, e: Floats, m: Floats, first: int, count: int, sq_e: Floats, sq_a: Floats, peaks: Floats
-) -> tuple[float, float]:
-    """Add a piece of a row to the profile of its axis; its own energies."""
-    total_e = total_a = 0.0
+def _kept(values: Any, count: int, energies: Floats) -> float:
+    """Add the squares of a piece of a row to the profile of its axis; their sum."""
+    total = 0.0
     for i in range(count):
-        x, z = np.float64(a[first + i]), e[first + i]
-        energy, error = x * x, z * z
-        peak = abs(m[first + i])
-        sq_e[i] += error
-        sq_a[i] += energy
+        x = np.float64(values[i])
+        energies[i] += x * x
+        total += x * x
+    return total
+
+
+@inlined
+def _peaks(m: Floats, count: int, peaks: Floats) -> None:
+    for i in range(count):
+        peak = abs(m[i])
         peaks[i] = peak if peak > peaks[i] else peaks[i]
-        total_e += error
-        total_a += energy
-    return total_e, total_a
 
 
 @summing
-def _unkept(a: Any, e: Floats, first: int, count: int) -> tuple[float, float]:
+def _unkept(a: Any, e: Floats, count: int) -> tuple[float, float]:
     total_e = total_a = 0.0
-    for i in range(first, first + count):
+    for i in range(count):
         x, z = np.float64(a[i]), e[i]
         total_e += z * z
         total_a += x * x
@@ -39,10 +39,10 @@ def _unkept(a: Any, e: Floats, first: int, count: int) -> tuple[float, float]:
 
 
 @inlined
-def _peak(m: Floats, first: int, count: int) -> float:
+def _peak(m: Floats, count: int) -> float:
     words = m.view(np.int64)
     top = np.int64(0)
-    for i in range(first, first + count):
+    for i in range(count):
         magnitude = words[i] & np.int64(0x7FFFFFFFFFFFFFFF)
         top = magnitude if magnitude > top else top
     return float_of_bits(np.uint64(top))
@@ -77,15 +77,18 @@ def add_axes(
     done, column = 0, place[rank - 1]
     while done < count:
         take = min(last - column, count - done)
+        x, y, z = a[done : done + take], e[done : done + take], m[done : done + take]
         if offset >= 0:
             low, high = offset + column, offset + column + take
-            energies = _kept(
-                a, e, m, done, take, sq_e[low:high], sq_a[low:high], peaks[low:high]
+            energies = (
+                _kept(y, take, sq_e[low:high]),
+                _kept(x, take, sq_a[low:high]),
             )
+            _peaks(z, take, peaks[low:high])
         else:
-            energies = _unkept(a, e, done, take)
+            energies = _unkept(x, y, take)
         if rank > 1:
-            peak = _peak(m, done, take)
+            peak = _peak(z, take)
             _outer(place, offsets, shape, energies[0], energies[1], peak, profile)
         done += take
         column = 0

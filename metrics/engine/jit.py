@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import cgutils, types
 from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache
+from llvmlite import ir
 from numba.extending import intrinsic
 
 from metrics.engine.place import cache_folder
@@ -29,7 +30,9 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-_STAMP = _stamp()
+# Measures stages, for benchmarks.engine alone: it costs time of its own.
+TIMED = bool(os.environ.get("PX_ENGINE_TIMED"))
+_STAMP = f"{_stamp()} {TIMED}"
 
 
 class _Locator:
@@ -149,3 +152,64 @@ def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
 def bytes_at(address: int, count: int) -> Any:
     """Memory as bytes. An address takes arrays of every type, read-only ones too."""
     return numba.carray(_pointer(address), count)
+
+
+@intrinsic  # type: ignore[misc]
+def borrowed(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
+    """The same array without an owner, so that views of it count no references.
+
+    The caller keeps it alive. Counting costs more than some stages of a block.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (array_type,) = signature.args
+        view = context.make_array(array_type)(context, builder, arguments[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    return array(array), generate
+
+
+@intrinsic  # type: ignore[misc]
+def _cycles(typing_context: Any) -> Any:  # noqa: ARG001
+    """The processor's time stamp counter."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        kind = ir.FunctionType(ir.IntType(64), [])
+        counter = builder.module.declare_intrinsic("llvm.readcyclecounter", (), kind)
+        return builder.call(counter, [])
+
+    return types.int64(), generate
+
+
+@inlined
+def tick(clock: Any, stage: int) -> None:
+    """The time since the last call belongs to `stage`; nothing unless stages are measured."""
+    if TIMED:
+        now = _cycles()
+        clock[stage] += now - clock[0]
+        clock[0] = now
+
+
+@intrinsic  # type: ignore[misc]
+def _touch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
+    """Ask for the cache line at an address, which need not be readable."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        pointer = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
+        touch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        place = builder.inttoptr(arguments[0], pointer)
+        builder.call(touch, [place, word(0), word(2), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@inlined
+def prefetch(address: int, count: int) -> None:
+    """Ask for `count` bytes from an address on: they arrive while the processor does other work."""
+    for at in range(address, address + count, 64):
+        _touch(at)

@@ -1,6 +1,6 @@
 """Where in the arrays of the engine what stands. Kernels take these as constants."""
 
-BLOCK = 1024  # elements worked off at once: all arrays of a block stay in the first-level cache
+BLOCK = 2048  # elements worked off at once: all arrays of a block stay in the first-level cache
 SEGMENT = 1 << 20  # elements summed up from zero; segments are folded in order
 
 # Sums of one segment, float64.
@@ -29,10 +29,15 @@ TERMS = 6
 KIND_A, KIND_B, PRECISION, MIN_EXPONENT, SATURATES_A, SATURATES_B = 0, 1, 2, 3, 4, 5
 COARSER, EXACT = 6, 7  # kind of the coarser format; whether both sides are stored as integers
 INT_HIGH_A, INT_LOW_A, INT_HIGH_B, INT_LOW_B = 8, 9, 10, 11  # bounds where float64 rounds them
-ORDERS = 12
+WIDTH_A, WIDTH_B = 12, 13  # bytes of an element
+ORDERS = 14
 FLOAT, INT, BOOLEAN = 0, 1, 2  # of COARSER
 
 # How the tables of a container format are coded.
 HALF, FIRST, OCTAVES, TINY, WIDTH, CODE, NORMAL_A, NORMAL_B = 0, 1, 2, 3, 4, 5, 6, 7
 FORM = 8
 JOINT_CODE = 4096  # as in metrics.histograms
+
+# Stages, when they are measured.
+T_LOAD, T_SIDE, T_VALUES, T_BITS, T_ERRORS, T_AGREEMENT, T_SUMS = 1, 2, 3, 4, 5, 6, 7
+T_ULPS, T_ULP_BINS, T_JOINT, T_MERGE, T_AXES, T_REST = 8, 9, 10, 11, 12, 13

@@ -47,20 +47,25 @@ def value_of_key(key: int, cell: Floats32) -> float:
 
 
 @inlined
-def errors(
-    a: Floats32, b: Floats32, count: int, atol: float, rtol: float, e: Floats
-) -> tuple[int, int]:
-    """Fill `e`; bits of its largest magnitude, elements out of tolerance."""
-    top, outside = np.int64(0), np.int64(0)
-    words = e.view(np.int64)
+def errors(a: Floats32, b: Floats32, count: int, atol: float, rtol: float, e: Floats) -> int:
+    """Fill `e`; elements out of tolerance."""
+    outside = np.int64(0)
     for i in range(count):
         reference = np.float64(a[i])
         e[i] = np.float64(b[i]) - reference
         outside += np.int64(abs(e[i]) > atol + rtol * abs(reference))
+    return outside
+
+
+@inlined
+def largest_of(e: Floats, count: int) -> int:
+    """Bits of the largest magnitude."""
+    top = np.int64(0)
+    words = e.view(np.int64)
     for i in range(count):
         magnitude = words[i] & np.int64(0x7FFFFFFFFFFFFFFF)
         top = magnitude if magnitude > top else top
-    return top, outside
+    return top
 
 
 @inlined

@@ -9,7 +9,7 @@ import numpy as np
 from metrics.engine import layout as at
 from metrics.engine import narrow
 from metrics.engine.axes import add_axes
-from metrics.engine.jit import bytes_at, float_of_bits, inlined, kernel
+from metrics.engine.jit import borrowed, bytes_at, float_of_bits, inlined, kernel, prefetch, tick
 from metrics.engine.layout import BLOCK
 from metrics.engine.loading import F32, Floats, Floats32, Ints, load_narrow
 from metrics.engine.merging import merge_sums
@@ -34,6 +34,7 @@ def _side(
     counts: Ints,
     extremes: Floats,
     cell: Floats32,
+    clock: Ints,
 ) -> float:
     """Everything about the finite values of one side but moments; a guess of their mean."""
     least = narrow.value_of_key(found[0], cell)
@@ -57,11 +58,14 @@ def _side(
     if found[2] < NORMAL - ONE:
         _side_with_subnormals(values, count, table[0], marks)
     else:
+        tick(clock, at.T_SIDE)
         narrow.tally_values(values, count, table[0], table[1])
+        tick(clock, at.T_VALUES)
         narrow.bit_marks(values, count, marks)
     for i in range(count, BLOCK):
         marks[i] = ZERO
     add_marks(marks, planes, carry)
+    tick(clock, at.T_BITS)
     if least == most:
         return least
     mean = np.float64(found[3]) / count
@@ -199,15 +203,20 @@ def _pair(
     counts: Ints,
     extremes: Floats,
     part: Floats,
+    clock: Ints,
 ) -> None:
     """Everything about the elements finite on both sides but the axes; fills `part` and `e`."""
-    top, outside = narrow.errors(a, b, count, terms[at.ATOL], terms[at.RTOL], e)
+    outside = narrow.errors(a, b, count, terms[at.ATOL], terms[at.RTOL], e)
+    top = narrow.largest_of(e, count)
+    tick(clock, at.T_ERRORS)
     counts[at.MISMATCHES] += outside
     equal, flips = narrow.agreement(a, b, count)
     counts[at.EQUAL] += equal
     counts[at.FLIPS] += flips
     counts[at.FINITE] += count
+    tick(clock, at.T_AGREEMENT)
     _sums(a, b, e, count, guess_a, guess_b, part)
+    tick(clock, at.T_SUMS)
     worst = float_of_bits(np.uint64(top))
     if worst > extremes[at.WORST]:
         i = 0
@@ -230,15 +239,18 @@ def _pair(
         counts[at.LARGEST_ULP] = largest
         extremes[at.ULP], extremes[at.ULP_A], extremes[at.ULP_B] = largest, a[i], b[i]
         counts[at.ULP_AT] = position + (i if whole else where[i])
+    tick(clock, at.T_ULPS)
     counts[at.ULP_ZERO] += narrow.ulp_marks(ulps, count, marks)
     for i in range(count, BLOCK):
         marks[i] = ZERO
     add_marks(marks, planes, carry)
+    tick(clock, at.T_ULP_BINS)
     if tiny:
         _joint_keys_with_subnormals(a, e, count, marks)
     else:
         narrow.joint_keys(a, e, count, marks)
     narrow.tally(marks, count, joint[0], joint[1])
+    tick(clock, at.T_JOINT)
 
 
 @inlined
@@ -296,12 +308,23 @@ def run_narrow(
     sums: Floats,
     part: Floats,
     profile: Floats,
+    clock: Ints,
 ) -> None:
     """`count` elements from flat `position` on, added to everything."""
+    tops, joint, planes, words = borrowed(tops), borrowed(joint), borrowed(planes), borrowed(words)
+    floats, e, where, counts = borrowed(floats), borrowed(e), borrowed(where), borrowed(counts)
+    extremes, sums, part, profile = (
+        *(borrowed(extremes), borrowed(sums), borrowed(part), borrowed(profile)),
+    )
+    terms, orders, shape, offsets = (
+        *(borrowed(terms), borrowed(orders), borrowed(shape), borrowed(offsets)),
+    )
     marks, ulps, carry = words[0], words[1], words[2, : BLOCK // 16]
     cell = floats[4]
     raw_a, raw_b = bytes_at(address_a, 4 * count), bytes_at(address_b, 4 * count)
+    width_a, width_b = orders[at.WIDTH_A], orders[at.WIDTH_B]
     kind_a, kind_b = orders[at.KIND_A], orders[at.KIND_B]
+    tick(clock, at.T_REST)
     done = 0
     while done < count:
         n = min(BLOCK - (position + done) % BLOCK, count - done)
@@ -318,6 +341,9 @@ def run_narrow(
         whole = (
             found_a[0] > _MINUS and found_a[1] < _PLUS and found_b[0] > _MINUS and found_b[1] < _PLUS
         )
+        tick(clock, at.T_LOAD)
+        ahead_a, ahead_b = address_a + width_a * (done + n), address_b + width_b * (done + n)
+        prefetch(ahead_a, width_a * BLOCK // 2)
         own_a, own_b, n_a, n_b, m = a, b, n, n, n
         if not whole:
             own_a, own_b = floats[2, :n], floats[3, :n]
@@ -327,18 +353,20 @@ def run_narrow(
             found_a, found_b = narrow.scan(own_a, n_a), narrow.scan(own_b, n_b)
         guess_a = guess_b = 0.0
         if n_a:
-            guess_a = _side(own_a, n_a, found_a, 0, tops[0], planes[0], marks, carry, terms, orders, counts, extremes, cell)  # noqa: E501
+            guess_a = _side(own_a, n_a, found_a, 0, tops[0], planes[0], marks, carry, terms, orders, counts, extremes, cell, clock)  # noqa: E501
+        prefetch(ahead_a + width_a * BLOCK // 2, width_a * BLOCK // 2)
         if n_b:
-            guess_b = _side(own_b, n_b, found_b, 1, tops[1], planes[1], marks, carry, terms, orders, counts, extremes, cell)  # noqa: E501
+            guess_b = _side(own_b, n_b, found_b, 1, tops[1], planes[1], marks, carry, terms, orders, counts, extremes, cell, clock)  # noqa: E501
         own_guess_a, own_guess_b = guess_a, guess_b
         part[:] = 0.0
+        prefetch(ahead_b, width_b * BLOCK // 2)
         if m:
             tiny = found_a[2] < NORMAL - ONE
             if not whole:  # values that the other side lacks say nothing of the mean
                 guess_a, guess_b = _mean(a, m), _mean(b, m)
             _pair(
                 a, b, m, guess_a, guess_b, tiny, position + done, where, whole, e, ulps, marks, carry,
-                joint, planes[2], terms, orders, counts, extremes, part,
+                joint, planes[2], terms, orders, counts, extremes, part, clock,
             )  # fmt: skip
         if whole:
             part[at.OWN_A], part[at.OWN_A + 1], part[at.OWN_A + 2] = part[0], part[1], part[2]
@@ -349,6 +377,10 @@ def run_narrow(
             if n_b:
                 _own_moments(own_b, n_b, own_guess_b, at.OWN_B, part)
             _spread(a, e, where, m, n)
+        prefetch(ahead_b + width_b * BLOCK // 2, width_b * BLOCK // 2)
+        tick(clock, at.T_REST)
         merge_sums(sums, part)
+        tick(clock, at.T_MERGE)
         add_axes(a, e, e, n, position + done, shape, offsets, where, profile)
+        tick(clock, at.T_AXES)
         done += n

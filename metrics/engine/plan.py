@@ -117,6 +117,7 @@ def _terms(tolerance: Tolerance, sides: tuple[Format, ...]) -> NDArray[np.float6
 def _orders(sides: tuple[Storage, Storage], formats: tuple[Format, ...]) -> NDArray[np.int64]:
     orders = np.zeros(at.ORDERS, np.int64)
     orders[at.KIND_A], orders[at.KIND_B] = sides[0].kind, sides[1].kind
+    orders[at.WIDTH_A], orders[at.WIDTH_B] = (side.dtype.itemsize for side in sides)
     orders[at.COARSER] = {"int": at.INT, "bool": at.BOOLEAN}.get(formats[0].kind, at.FLOAT)
     orders[at.EXACT] = all(side.kind >= I8 for side in sides)
     orders[at.PRECISION], orders[at.MIN_EXPONENT] = formats[0].precision, formats[0].min_exponent

@@ -40,6 +40,7 @@ class Space:
         self.part = np.zeros(at.SUMS)
         self.bins = np.zeros(histogram_bins, np.int64)
         self.tally = np.zeros(histogram_bins, np.int64)
+        self.clock = np.zeros(16, np.int64)
         self.ends = np.zeros(10, np.int64)
         self.histograms: list[Histogram] = []
         self.small = [0, 0, 0, 0]  # zeros and subnormals of either side
@@ -107,7 +108,7 @@ class NarrowSpace(Space):
             *(a, b, count, position, plan.sides[0].table, plan.sides[1].table),
             *(plan.terms, plan.orders, plan.shape, plan.offsets),
             *(self.tops, self.joint, self.planes, self.words, self.floats, self.errors),
-            *(self.where, self.counts, self.extremes, sums, self.part, profile),
+            *(self.where, self.counts, self.extremes, sums, self.part, profile, self.clock),
         )
 
     def _collect(self, plan: Plan) -> None:
