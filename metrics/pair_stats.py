@@ -5,9 +5,14 @@ The kernels are compiled on first use and kept on disk; nothing here imports the
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from core.comparison import Tolerance
 from core.stats import PairStats
 from metrics.decoding import Chunk
+
+if TYPE_CHECKING:
+    from metrics.engine.accumulator import Accumulator
 
 
 def pair_stats(
@@ -26,8 +31,26 @@ def pair_stats(
     the whole tensor and `start` the flat index of the chunk's first element. Complex values count
     as two real ones each; booleans as 0 and 1, where any difference is a mismatch.
     """
-    from metrics.engine.accumulator import Accumulator
-
-    gathered = Accumulator(tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start)
+    gathered = accumulator(tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start)
     gathered.add(reference, candidate)
     return gathered.stats()
+
+
+def accumulator(
+    tolerance: Tolerance,
+    *,
+    dtype: str,
+    dtypes: tuple[str, str],
+    shape: tuple[int, ...],
+    start: int = 0,
+    threads: int = 1,
+) -> Accumulator:
+    """For a pair too large to hold: `.add(reference, candidate)` chunk by chunk, then `.stats()`.
+
+    Statistics are bit-identical however the pair is cut and whatever the number of threads.
+    """
+    from metrics.engine.accumulator import Accumulator
+
+    return Accumulator(
+        tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start, threads=threads
+    )

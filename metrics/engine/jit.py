@@ -75,6 +75,12 @@ class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
 class _Cache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Impl
 
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Compiled code as kept; none where the folder is closed to this process."""
+        with contextlib.suppress(OSError):
+            return super().load_overload(signature, target_context)
+        return None
+
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep compiled code; a process that must not write there goes without."""
         with contextlib.suppress(OSError):

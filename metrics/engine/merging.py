@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from metrics.engine import layout as at
 from metrics.engine.jit import inlined, kernel
 from metrics.engine.loading import Floats
@@ -157,3 +159,9 @@ def close_segment(total: Floats, part: Floats, profile: Any, piece: Any) -> None
     for i in range(last):
         profile[2, i] = max(profile[2, i], piece[2, i])
     piece[:] = 0.0
+
+
+def compile_merging() -> None:
+    """Compile what only long pairs need."""
+    sums, profile = np.zeros(at.SUMS), np.zeros((3, 1))
+    close_segment(sums.copy(), sums, profile.copy(), profile)
