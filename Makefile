@@ -14,6 +14,7 @@ CODE := app.py cli.py core loaders metrics analysis store charts report api ui p
 .PHONY: run test check fix bench samples docs browser clean
 
 run: $(VENV)/run  ## create the environment, install, start the app on the sample dumps
+	$(BIN)/python -m metrics.compile
 	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
 
 test: $(VENV)/test browser check  ## install everything needed to test, then check
@@ -22,6 +23,7 @@ check:  ## format check, lint, types and the whole suite
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/python -m metrics.compile
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not browser"
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser
 

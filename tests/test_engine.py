@@ -76,7 +76,8 @@ def random_pair(dtypes: tuple[str, str], shape: tuple[int, ...], kind: str) -> T
 
 FLOAT_PAIRS = tuple(itertools.product(FLOATS, FLOATS))
 INTEGER_NAMES = (*INTEGERS, "int16", "uint16", "uint32", "uint64")
-INTEGER_PAIRS = tuple((name, name) for name in INTEGER_NAMES) + (
+INTEGER_PAIRS = (
+    *((name, name) for name in INTEGER_NAMES),
     ("uint64", "int64"),
     ("int8", "int64"),
     ("bool", "uint8"),
@@ -183,10 +184,13 @@ def gathered(pair: TensorPair, cuts: list[int], threads: int) -> PairStats:
 
 
 @pytest.mark.parametrize(
-    "dtypes", [("float32", "float32"), ("bfloat16", "float32"), ("float64",) * 2, ("complex64",) * 2]
+    "dtypes",
+    [("float32", "float32"), ("bfloat16", "float32"), ("float64",) * 2, ("complex64",) * 2],
 )
 @given(data=st.data())
-def test_neither_cuts_nor_threads_change_a_bit(dtypes: tuple[str, str], data: st.DataObject) -> None:
+def test_neither_cuts_nor_threads_change_a_bit(
+    dtypes: tuple[str, str], data: st.DataObject
+) -> None:
     pair = random_pair(dtypes, (13, 5, 700), "special")
     cuts = data.draw(st.lists(st.integers(0, pair.reference.size), max_size=6))
     with pytest.MonkeyPatch.context() as patch:

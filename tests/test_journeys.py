@@ -146,7 +146,9 @@ def test_a_sample_opens_with_one_click_and_says_what_it_is_about(visit: Visit) -
     page.goto("/")
     page.locator(".st-key-open-minilm-fp32-bf16 button").click(timeout=PATIENT)
     expect(page).to_have_url(re.compile("/overview"), timeout=PATIENT)
-    expect(page.locator("h1").first).to_have_text("The two runs agree to rounding.", timeout=PATIENT)
+    expect(page.locator("h1").first).to_have_text(
+        "The two runs agree to rounding.", timeout=PATIENT
+    )
     expect(page.get_by_text("189 / 189")).to_be_visible()
 
 
@@ -185,16 +187,12 @@ def test_each_page_is_clean_in_both_themes_and_on_a_telephone(
     comparison = compared(first, tmp_path)
     first.close()
     for scheme in ("light", "dark"):
-        narrow = Visit(
-            browser, server, color_scheme=scheme, viewport={"width": 390, "height": 844}
-        )
+        narrow = Visit(browser, server, color_scheme=scheme, viewport={"width": 390, "height": 844})
         for name in ("", "overview", "layers", "tensor", "drift"):
             narrow.page.goto(f"/{name}?c={comparison}" if name else "/")
             expect(narrow.page.locator("h1").first).to_be_visible(timeout=PATIENT)
             narrow.settle()
             time.sleep(0.5)
-            wide = narrow.page.evaluate(
-                "document.scrollingElement.scrollWidth - window.innerWidth"
-            )
+            wide = narrow.page.evaluate("document.scrollingElement.scrollWidth - window.innerWidth")
             assert wide <= 0, f"{name} is wider than the screen by {wide} px"
         narrow.close()

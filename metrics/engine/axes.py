@@ -1,4 +1,4 @@
-"""Where along each axis the error lies: energies of a block added to the profiles of its segment."""
+"""Where along each axis the error lies: energies of a block, added to profiles of its segment."""
 
 from __future__ import annotations
 

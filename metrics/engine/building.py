@@ -22,7 +22,9 @@ _ADDED = [
 ]
 
 
-def built(plan: Plan, spaces: Sequence[Space], count: int, sums: Floats, profile: Floats) -> PairStats:
+def built(
+    plan: Plan, spaces: Sequence[Space], count: int, sums: Floats, profile: Floats
+) -> PairStats:
     """The statistics of a pair from what each thread counted, and from the sums of all."""
     counts, extremes, small, histograms = _together(spaces)
     values_a, values_b, joint, ulp, bits_a, bits_b = histograms

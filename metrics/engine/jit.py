@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba import extending
 from numba.core import cgutils, types
 from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache
-from llvmlite import ir
-from numba.extending import intrinsic
 
 from metrics.engine.place import cache_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
+intrinsic: Callable[[F], Any] = extending.intrinsic
 
 _HERE = Path(__file__).parent
 
@@ -65,14 +66,14 @@ class _Locator:
         return hashlib.sha256(Path(self._py_file).name.encode()).hexdigest()[:10]
 
 
-class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
+class _Impl(CompileResultCacheImpl):
     _locator_classes = (_Locator,)
 
     def __init__(self, function: Callable[..., Any]) -> None:
         CacheImpl.__init__(self, function)
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(FunctionCache):
     _impl_class = _Impl
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
@@ -106,7 +107,7 @@ def kernel(function: F) -> F:
     return cast(F, compiled)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def leading_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     """Zero bits above the highest set bit of an unsigned integer; its width for 0."""
 
@@ -116,7 +117,7 @@ def leading_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     return value(value), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def float_of_bits(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     """The float64 of 64 bits."""
 
@@ -126,7 +127,7 @@ def float_of_bits(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     return types.float64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def bits_of_float(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     """The 64 bits of a float64."""
 
@@ -136,7 +137,7 @@ def bits_of_float(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     return types.uint64(types.float64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def float32_of_bits(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     """The float32 of 32 bits."""
 
@@ -146,7 +147,7 @@ def float32_of_bits(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     return types.float32(types.uint32), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return builder.inttoptr(arguments[0], context.get_value_type(types.CPointer(types.uint8)))
@@ -160,7 +161,7 @@ def bytes_at(address: int, count: int) -> Any:
     return numba.carray(_pointer(address), count)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
     """The same array without an owner, so that views of it count no references.
 
@@ -177,7 +178,7 @@ def borrowed(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
     return array(array), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _cycles(typing_context: Any) -> Any:  # noqa: ARG001
     """The processor's time stamp counter."""
 
@@ -198,7 +199,7 @@ def tick(clock: Any, stage: int) -> None:
         clock[0] = now
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _touch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
     """Ask for the cache line at an address, which need not be readable."""
 

@@ -20,7 +20,18 @@ COUNT, ULP_ZERO = 31, 32
 COUNTS = 33
 
 # Extremes since the start, float64.
-WORST, WORST_A, WORST_B, ULP, ULP_A, ULP_B, MIN_A, MAX_A, MIN_B, MAX_B = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+WORST, WORST_A, WORST_B, ULP, ULP_A, ULP_B, MIN_A, MAX_A, MIN_B, MAX_B = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+)
 EXTREMES = 10
 
 # What is asked for: floats and integers.

@@ -34,7 +34,9 @@ def _half(source: NDArray[np.uint16], target: NDArray[np.uint32], count: int) ->
         floats[i] = floats[i] * np.float32(2.0**112)
     for i in range(count):
         bits = np.uint32(source[i])
-        beyond = np.uint32(0x7F800000) if np.uint32(bits & 0x7C00) == np.uint32(0x7C00) else np.uint32(0)
+        beyond = (
+            np.uint32(0x7F800000) if np.uint32(bits & 0x7C00) == np.uint32(0x7C00) else np.uint32(0)
+        )
         sign = np.uint32(np.uint32(bits & np.uint32(0x8000)) << np.uint32(16))
         target[i] = np.uint32(np.uint32(target[i] | beyond) | sign)
 

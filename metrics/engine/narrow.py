@@ -30,7 +30,9 @@ def scan(values: Floats32, count: int) -> tuple[int, int, int, float]:
     total = np.float32(0)
     for i in range(count):
         below = np.uint32(np.uint32(words[i] & MAGNITUDE) - ONE)  # zero becomes the largest
-        key = np.int32(np.int32(words[i]) ^ np.int32(np.uint32(np.int32(words[i]) >> 31) & MAGNITUDE))
+        key = np.int32(
+            np.int32(words[i]) ^ np.int32(np.uint32(np.int32(words[i]) >> 31) & MAGNITUDE)
+        )
         low = below if below < low else low
         least = key if key < least else least
         most = key if key > most else most

@@ -13,7 +13,7 @@ from metrics.engine.jit import borrowed, bytes_at, float_of_bits, inlined, kerne
 from metrics.engine.layout import BLOCK
 from metrics.engine.loading import F32, Floats, Floats32, Ints, load_narrow
 from metrics.engine.merging import merge_sums
-from metrics.engine.narrow import INFINITE, MAGNITUDE, NORMAL, OCTAVES, ONE, TOPS, ZERO, Words
+from metrics.engine.narrow import MAGNITUDE, NORMAL, OCTAVES, ONE, TOPS, ZERO, Words
 from metrics.engine.planes import add_marks
 
 _PLUS, _MINUS = np.int32(0x7F800000), np.int32(-0x7F800001)  # keys of the infinities
@@ -339,7 +339,10 @@ def run_narrow(
             load_narrow(raw_b, kind_b, table_b, done, n, b)
         found_a, found_b = narrow.scan(a, n), narrow.scan(b, n)
         whole = (
-            found_a[0] > _MINUS and found_a[1] < _PLUS and found_b[0] > _MINUS and found_b[1] < _PLUS
+            found_a[0] > _MINUS
+            and found_a[1] < _PLUS
+            and found_b[0] > _MINUS
+            and found_b[1] < _PLUS
         )
         tick(clock, at.T_LOAD)
         ahead_a, ahead_b = address_a + width_a * (done + n), address_b + width_b * (done + n)
@@ -353,10 +356,40 @@ def run_narrow(
             found_a, found_b = narrow.scan(own_a, n_a), narrow.scan(own_b, n_b)
         guess_a = guess_b = 0.0
         if n_a:
-            guess_a = _side(own_a, n_a, found_a, 0, tops[0], planes[0], marks, carry, terms, orders, counts, extremes, cell, clock)  # noqa: E501
+            guess_a = _side(
+                own_a,
+                n_a,
+                found_a,
+                0,
+                tops[0],
+                planes[0],
+                marks,
+                carry,
+                terms,
+                orders,
+                counts,
+                extremes,
+                cell,
+                clock,
+            )
         prefetch(ahead_a + width_a * BLOCK // 2, width_a * BLOCK // 2)
         if n_b:
-            guess_b = _side(own_b, n_b, found_b, 1, tops[1], planes[1], marks, carry, terms, orders, counts, extremes, cell, clock)  # noqa: E501
+            guess_b = _side(
+                own_b,
+                n_b,
+                found_b,
+                1,
+                tops[1],
+                planes[1],
+                marks,
+                carry,
+                terms,
+                orders,
+                counts,
+                extremes,
+                cell,
+                clock,
+            )
         own_guess_a, own_guess_b = guess_a, guess_b
         part[:] = 0.0
         prefetch(ahead_b, width_b * BLOCK // 2)
@@ -365,8 +398,8 @@ def run_narrow(
             if not whole:  # values that the other side lacks say nothing of the mean
                 guess_a, guess_b = _mean(a, m), _mean(b, m)
             _pair(
-                a, b, m, guess_a, guess_b, tiny, position + done, where, whole, e, ulps, marks, carry,
-                joint, planes[2], terms, orders, counts, extremes, part, clock,
+                a, b, m, guess_a, guess_b, tiny, position + done, where, whole, e, ulps, marks,
+                carry, joint, planes[2], terms, orders, counts, extremes, part, clock,
             )  # fmt: skip
         if whole:
             part[at.OWN_A], part[at.OWN_A + 1], part[at.OWN_A + 2] = part[0], part[1], part[2]

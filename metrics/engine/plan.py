@@ -1,4 +1,4 @@
-"""How a pair is to be worked off: storage kinds, formats, shape, tolerance as arrays for kernels."""
+"""How a pair is worked off: storage kinds, formats, shape and tolerance as arrays for kernels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,19 @@ LONGEST_AXIS = 65_536
 F64, F32, F16, BF16, TABLE, I8, I16, I32, I64, U8, U16, U32, U64, BOOL = range(14)
 
 _KINDS = {
-    **{"float64": F64, "float32": F32, "float16": F16, "bfloat16": BF16, "bool": BOOL},
-    **{"int8": I8, "int16": I16, "int32": I32, "int64": I64},
-    **{"uint8": U8, "uint16": U16, "uint32": U32, "uint64": U64},
+    "float64": F64,
+    "float32": F32,
+    "float16": F16,
+    "bfloat16": BF16,
+    "bool": BOOL,
+    "int8": I8,
+    "int16": I16,
+    "int32": I32,
+    "int64": I64,
+    "uint8": U8,
+    "uint16": U16,
+    "uint32": U32,
+    "uint64": U64,
 }
 _NARROW_FORM = (4096, 15153, 23, 14801, 512, 925)  # see metrics.engine.layout
 _WIDE_FORM = (32768, 817, 52, 1, 2112, 0)
@@ -125,7 +135,9 @@ def _orders(sides: tuple[Storage, Storage], formats: tuple[Format, ...]) -> NDAr
         orders[at.SATURATES_A + i] = 0 if each.kind == "bool" else 2 if each.lowest else 1
         for k, bound in enumerate((each.largest, each.lowest)):
             if each.kind == "int":  # as 64 bits; of a sign that the container lacks: not used
-                orders[at.INT_HIGH_A + 2 * i + k] = np.array(bound % (1 << 64), np.uint64).view(np.int64)
+                orders[at.INT_HIGH_A + 2 * i + k] = np.array(bound % (1 << 64), np.uint64).view(
+                    np.int64
+                )
         if sides[i].kind in (I64, U64) and each.kind == "int":
             reachable = sides[i].kind == U64 or each.largest < 1 << 63
             orders[at.SATURATES_A + i] += 2 if reachable else 4

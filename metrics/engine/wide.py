@@ -71,7 +71,7 @@ def distances(a: Ints, b: Ints, kind_a: int, kind_b: int, count: int, out: Words
 
 @inlined
 def is_less(a: int, b: int, big_a: bool, big_b: bool) -> bool:
-    """a < b for 64 bits that are signed unless big."""
+    """A < b for 64 bits that are signed unless big."""
     minus_a, minus_b = not big_a and a < 0, not big_b and b < 0
     if minus_a != minus_b:
         return minus_a

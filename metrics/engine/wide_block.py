@@ -99,7 +99,7 @@ def _side(
     extremes[at.MIN_A + 2 * which] = min(extremes[at.MIN_A + 2 * which], low)
     extremes[at.MAX_A + 2 * which] = max(extremes[at.MAX_A + 2 * which], high)
     side, kind = at.SIDE_A + 5 * which, orders[at.KIND_A + which]
-    exact = kind == I64 or kind == U64
+    exact = kind in (I64, U64)
     if exact or high >= terms[at.HIGH_A + 2 * which] or low <= terms[at.LOW_A + 2 * which]:
         counts[side + at.OWN_SATURATED] += _saturated(
             values, ints, count, which, kind, terms, orders
@@ -188,7 +188,11 @@ def _extremes(
             counts[at.WORST_AT] = position + (i if whole else where[i])
         if counts[at.ULP_AT] < 0 or ulps[i] > np.uint64(counts[at.LARGEST_ULP]):
             counts[at.LARGEST_ULP] = np.int64(ulps[i])
-            extremes[at.ULP], extremes[at.ULP_A], extremes[at.ULP_B] = np.float64(ulps[i]), a[i], b[i]
+            extremes[at.ULP], extremes[at.ULP_A], extremes[at.ULP_B] = (
+                np.float64(ulps[i]),
+                a[i],
+                b[i],
+            )
             counts[at.ULP_AT] = position + (i if whole else where[i])
 
 
@@ -238,9 +242,7 @@ def _spread(arrays: Any, where: Ints, n: int, count: int) -> None:
 
 
 @inlined
-def _energies(
-    arrays: Any, count: int, exponent_a: float, exponent_e: float, profile: Any
-) -> None:
+def _energies(arrays: Any, count: int, exponent_a: float, exponent_e: float, profile: Any) -> None:
     """Bring the block and the profiles so far to the same exponents; mostly both are 0."""
     last = profile.shape[1] - 1
     if profile[0, last] != exponent_e:
@@ -255,10 +257,10 @@ def _energies(
 
 @inlined
 def _is_zero(values: Floats, count: int) -> bool:
+    found = False
     for i in range(count):
-        if values[i] != 0:
-            return False
-    return True
+        found |= values[i] != 0
+    return not found
 
 
 @kernel
@@ -295,9 +297,7 @@ def run_wide(
         n = min(BLOCK - (position + done) % BLOCK, count - done)
         load_wide(raw_a, orders[at.KIND_A], table_a, done, n, arrays[A], ints[0], narrow)
         load_wide(raw_b, orders[at.KIND_B], table_b, done, n, arrays[B], ints[1], narrow)
-        whole = (
-            wide.scan(arrays[A], n)[2] < INFINITE and wide.scan(arrays[B], n)[2] < INFINITE
-        )
+        whole = wide.scan(arrays[A], n)[2] < INFINITE and wide.scan(arrays[B], n)[2] < INFINITE
         n_a, n_b, m = n, n, n
         own_a, own_b = arrays[A], arrays[B]
         if not whole:
@@ -305,9 +305,35 @@ def run_wide(
             own_a, own_b = arrays[OWN_A], arrays[OWN_B]
         part[:] = 0.0
         if n_a:
-            _side(own_a, ints[0], n_a, 0, tops[0], bits[0], terms, orders, counts, extremes, part, arrays[S_A])  # noqa: E501
+            _side(
+                own_a,
+                ints[0],
+                n_a,
+                0,
+                tops[0],
+                bits[0],
+                terms,
+                orders,
+                counts,
+                extremes,
+                part,
+                arrays[S_A],
+            )
         if n_b:
-            _side(own_b, ints[1], n_b, 1, tops[1], bits[1], terms, orders, counts, extremes, part, arrays[S_A])  # noqa: E501
+            _side(
+                own_b,
+                ints[1],
+                n_b,
+                1,
+                tops[1],
+                bits[1],
+                terms,
+                orders,
+                counts,
+                extremes,
+                part,
+                arrays[S_A],
+            )
         if m:
             halved = _errors(arrays, ints, ulps, m, orders)
             _counted(arrays, ulps, m, terms, orders, counts)
@@ -323,6 +349,7 @@ def run_wide(
                 _spread(arrays, where, m, n)
             _energies(arrays, n, exponent_a, exponent_e, profile)
             add_axes(
-                arrays[S_A], arrays[S_E], arrays[M], n, position + done, shape, offsets, where, profile
+                arrays[S_A], arrays[S_E], arrays[M], n, position + done,
+                shape, offsets, where, profile,
             )  # fmt: skip
         done += n

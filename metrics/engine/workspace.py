@@ -179,8 +179,8 @@ _WIDE = _Pool(WideSpace)
 class Pool(Protocol):
     """Where spaces come from."""
 
-    def take(self) -> Space: ...  # noqa: D102
-    def give(self, space: Space) -> None: ...  # noqa: D102
+    def take(self) -> Space: ...
+    def give(self, space: Space) -> None: ...
 
 
 def pool_for(plan: Plan) -> Pool:

@@ -1,4 +1,4 @@
-"""The statistics of a pair in plain NumPy and float64: what the compiled kernels must agree with."""
+"""The statistics of a pair in plain NumPy and float64: compiled kernels must agree with it."""
 
 from oracle.pair_stats import pair_stats
 

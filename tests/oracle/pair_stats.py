@@ -13,9 +13,9 @@ import numpy as np
 
 from core.comparison import Tolerance
 from core.stats import PairStats
-from oracle.blocks import Block, block_stats
 from metrics.decoding import Chunk, real_parts
 from metrics.formats import format_of
+from oracle.blocks import Block, block_stats
 
 BLOCK = 1 << 15  # elements; the dozen float64 arrays of a block stay in the second-level cache
 
