@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.row import Row
 from tests.live_server import Server, Visit, chromium
+from benchmarks.row import Row
 
 GIGABYTES = 2
 FILES = 8

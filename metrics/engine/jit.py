@@ -66,14 +66,14 @@ class _Locator:
         return hashlib.sha256(Path(self._py_file).name.encode()).hexdigest()[:10]
 
 
-class _Impl(CompileResultCacheImpl):
+class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Locator,)
 
     def __init__(self, function: Callable[..., Any]) -> None:
         CacheImpl.__init__(self, function)
 
 
-class _Cache(FunctionCache):
+class _Cache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Impl
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

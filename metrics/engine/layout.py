@@ -41,7 +41,8 @@ KIND_A, KIND_B, PRECISION, MIN_EXPONENT, SATURATES_A, SATURATES_B = 0, 1, 2, 3, 
 COARSER, EXACT = 6, 7  # kind of the coarser format; whether both sides are stored as integers
 INT_HIGH_A, INT_LOW_A, INT_HIGH_B, INT_LOW_B = 8, 9, 10, 11  # bounds where float64 rounds them
 WIDTH_A, WIDTH_B = 12, 13  # bytes of an element
-ORDERS = 14
+ULP_FORM = 14  # in narrow_ulps.KNOWN
+ORDERS = 15
 FLOAT, INT, BOOLEAN = 0, 1, 2  # of COARSER
 
 # How the tables of a container format are coded.

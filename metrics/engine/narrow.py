@@ -122,62 +122,6 @@ def ulps_fine(a: Floats32, b: Floats32, count: int, out: Words) -> int:
 
 
 @inlined
-def ulps_coarse(
-    a: Floats32, b: Floats32, count: int, precision: int, min_exponent: int, out: Words
-) -> int:
-    """Distances in units of a coarser format, both sides rounded to it first; the largest."""
-    x, y = a.view(np.uint32), b.view(np.uint32)
-    drop = np.uint32(np.uint32(24 - precision) & np.uint32(31))
-    half = np.uint32((1 << (23 - precision)) - 1)
-    first = np.uint32((min_exponent + 126) << (precision - 1))
-    top = ZERO
-    for i in range(count):
-        p, q = np.uint32(x[i] & MAGNITUDE), np.uint32(y[i] & MAGNITUDE)
-        p = np.uint32(np.uint32(p + half + np.uint32(np.uint32(p >> drop) & ONE)) >> drop)
-        q = np.uint32(np.uint32(q + half + np.uint32(np.uint32(q >> drop) & ONE)) >> drop)
-        p, q = np.uint32(p - first), np.uint32(q - first)
-        same = np.uint32(p - q if p > q else q - p)
-        apart = np.uint32(p + q)
-        flipped = np.uint32(np.uint32(x[i] ^ y[i]) >> np.uint32(31))
-        distance = apart if flipped else same
-        out[i] = distance
-        top = distance if distance > top else top
-    return top
-
-
-@inlined
-def ulps_shifted(
-    a: Floats32, b: Floats32, count: int, precision: int, min_exponent: int, out: Words
-) -> int:
-    """As `ulps_coarse` for a format whose subnormals begin above those of float32."""
-    x, y = a.view(np.uint32), b.view(np.uint32)
-    drop = np.uint32(np.uint32(24 - precision) & np.uint32(31))
-    half = np.uint32((1 << (23 - precision)) - 1)
-    first = np.uint32((min_exponent + 126) << (precision - 1))
-    normal = np.uint32((min_exponent + 127) << 23)
-    scale = np.float32(2.0 ** (precision - 1 - min_exponent))
-    magic = np.float32(8388608.0)  # from 2^23 on float32 holds integers only: adding it rounds
-    rounded = np.empty(1, np.float32)  # never used but to name the type
-    top = ZERO
-    for i in range(count):
-        p, q = np.uint32(x[i] & MAGNITUDE), np.uint32(y[i] & MAGNITUDE)
-        small_p, small_q = p < normal, q < normal
-        p = np.uint32(np.uint32(p + half + np.uint32(np.uint32(p >> drop) & ONE)) >> drop)
-        q = np.uint32(np.uint32(q + half + np.uint32(np.uint32(q >> drop) & ONE)) >> drop)
-        u = np.float32(np.float32(abs(a[i]) if small_p else rounded.dtype.type(0)) * scale)
-        v = np.float32(np.float32(abs(b[i]) if small_q else rounded.dtype.type(0)) * scale)
-        p = np.uint32(np.float32(u + magic) - magic) if small_p else np.uint32(p - first)
-        q = np.uint32(np.float32(v + magic) - magic) if small_q else np.uint32(q - first)
-        same = np.uint32(p - q if p > q else q - p)
-        apart = np.uint32(p + q)
-        flipped = np.uint32(np.uint32(x[i] ^ y[i]) >> np.uint32(31))
-        distance = apart if flipped else same
-        out[i] = distance
-        top = distance if distance > top else top
-    return top
-
-
-@inlined
 def ulp_marks(ulps: Words, count: int, marks: Words) -> int:
     """One bit set for each distance from 2 on: bit k for bin k + 2; how many are 0."""
     zeros = np.int32(0)

@@ -14,6 +14,7 @@ from metrics.engine.layout import BLOCK
 from metrics.engine.loading import F32, Floats, Floats32, Ints, load_narrow
 from metrics.engine.merging import merge_sums
 from metrics.engine.narrow import MAGNITUDE, NORMAL, OCTAVES, ONE, TOPS, ZERO, Words
+from metrics.engine.narrow_ulps import ulps as ulp_distances
 from metrics.engine.planes import add_marks
 
 _PLUS, _MINUS = np.int32(0x7F800000), np.int32(-0x7F800001)  # keys of the infinities
@@ -225,13 +226,7 @@ def _pair(
         extremes[at.WORST], extremes[at.WORST_A], extremes[at.WORST_B] = worst, a[i], b[i]
         counts[at.WORST_AT] = position + (i if whole else where[i])
     counts[at.SEEN_E + 1] = max(counts[at.SEEN_E + 1], (top >> 52) - 873)
-    precision, least = orders[at.PRECISION], orders[at.MIN_EXPONENT]
-    if precision == 24:
-        largest = narrow.ulps_fine(a, b, count, ulps)
-    elif least == -126:
-        largest = narrow.ulps_coarse(a, b, count, precision, least, ulps)
-    else:
-        largest = narrow.ulps_shifted(a, b, count, precision, least, ulps)
+    largest = ulp_distances(orders[at.ULP_FORM], a, b, count, ulps)
     if counts[at.ULP_AT] < 0 or largest > counts[at.LARGEST_ULP]:
         i = 0
         while ulps[i] != largest:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.comparison import Tolerance
 from metrics.engine import layout as at
+from metrics.engine.narrow_ulps import KNOWN
 from metrics.formats import Format, format_of
 from metrics.histograms import value_bins
 
@@ -110,7 +111,8 @@ def plan(
 
 
 def _fits(coarser: Format) -> bool:
-    return coarser.kind in ("float", "complex") and coarser.precision <= 24
+    grid = coarser.precision, coarser.min_exponent
+    return coarser.kind in ("float", "complex") and grid in KNOWN
 
 
 def _offsets(shape: tuple[int, ...], lengths: tuple[int, ...], complex_: bool) -> NDArray[np.int64]:
@@ -128,6 +130,8 @@ def _orders(sides: tuple[Storage, Storage], formats: tuple[Format, ...]) -> NDAr
     orders = np.zeros(at.ORDERS, np.int64)
     orders[at.KIND_A], orders[at.KIND_B] = sides[0].kind, sides[1].kind
     orders[at.WIDTH_A], orders[at.WIDTH_B] = (side.dtype.itemsize for side in sides)
+    grid = formats[0].precision, formats[0].min_exponent
+    orders[at.ULP_FORM] = KNOWN.index(grid) if grid in KNOWN else 0
     orders[at.COARSER] = {"int": at.INT, "bool": at.BOOLEAN}.get(formats[0].kind, at.FLOAT)
     orders[at.EXACT] = all(side.kind >= I8 for side in sides)
     orders[at.PRECISION], orders[at.MIN_EXPONENT] = formats[0].precision, formats[0].min_exponent
