@@ -106,7 +106,10 @@ class Accumulator:
         return a[take:], b[take:]
 
     def _joined(self) -> tuple[Chunk, Chunk]:
-        a, b = (np.concatenate(side) for side in zip(*self._pending, strict=True))
+        if len(self._pending) == 1:
+            (a, b) = self._pending[0]
+        else:
+            a, b = (np.concatenate(side) for side in zip(*self._pending, strict=True))
         self._pending, self._waiting = [], 0
         return a, b
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metrics.engine import layout as at
-from metrics.engine.jit import inlined, kernel
+from metrics.engine.jit import borrowed, inlined, kernel
 from metrics.engine.layout import JOINT_CODE
 from metrics.engine.loading import Ints
 from metrics.engine.planes import read_marks
@@ -15,6 +15,11 @@ from metrics.engine.planes import read_marks
 
 @inlined
 def _take(table: Any, index: int) -> int:
+    held = table[0, index]
+    for i in range(1, table.shape[0]):
+        held |= table[i, index]
+    if not held:
+        return 0
     found = np.int64(0)
     for i in range(table.shape[0]):
         found += np.int64(table[i, index])
@@ -62,12 +67,9 @@ def _row(
     joint: Any, start: int, code: int, last: int, offset: int, bins: Ints, tally: Ints, n: int
 ) -> int:
     for c in range(last + 1):
-        held = joint[0, start + c]
-        for i in range(1, joint.shape[0]):
-            held |= joint[i, start + c]
-        if held:
-            bins[n] = code * JOINT_CODE + (c + offset if c else 0)
-            tally[n] = _take(joint, start + c)
+        found = _take(joint, start + c)
+        if found:
+            bins[n], tally[n] = code * JOINT_CODE + (c + offset if c else 0), found
             n += 1
     return n
 
@@ -143,6 +145,9 @@ def collect_narrow(
 
     Values of reference and candidate, joint, ulp, significands of reference and candidate.
     """
+    tops, joint = borrowed(tops), borrowed(joint)
+    bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
+    planes = borrowed(planes)
     n = 0
     for side in range(2):
         seen = at.SEEN_A + 2 * side
@@ -183,6 +188,8 @@ def collect_wide(
     ends: Ints,
 ) -> None:
     """As `collect_narrow`, with tables of significand bits and ulp bins."""
+    tops, joint = borrowed(tops), borrowed(joint)
+    bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
     n = 0
     for side in range(2):
         seen = at.SEEN_A + 2 * side

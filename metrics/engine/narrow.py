@@ -18,7 +18,9 @@ INFINITE = np.uint32(0x7F800000)
 NORMAL = np.uint32(0x00800000)
 ZERO, ONE = np.uint32(0), np.uint32(1)
 TOP_SHIFT, TOPS, OCTAVES = np.uint32(19), 8192, 23  # sign, 8 exponent bits, 4 of the significand
-ROWS = 512  # of the joint table; row r is exponent r - 150, row 0 is zero
+# Of the joint table; row r is exponent r - 150, row 0 is zero. A power of two would put all rows
+# into a few lines of the cache.
+WIDTH = np.uint32(304)
 
 
 @summing
@@ -153,7 +155,7 @@ def joint_keys(a: Floats32, e: Floats, count: int, keys: Words) -> None:
         own = np.uint32(np.uint64(z[i] >> np.uint64(52))) & np.uint32(0x7FF)
         own = np.uint32(own)
         column = np.uint32(own - np.uint32(873)) if own else ZERO
-        keys[i] = np.uint32(np.uint32(row << np.uint32(9)) | column)
+        keys[i] = np.uint32(np.uint32(row * WIDTH) + column)
 
 
 @inlined

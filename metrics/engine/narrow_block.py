@@ -107,7 +107,7 @@ def _joint_keys_with_subnormals(a: Floats32, e: Floats, count: int, keys: Words)
             while (magnitude >> np.uint32(row)) != 0:
                 row += 1
         own = np.int64(z[i] >> np.uint64(52)) & 0x7FF
-        keys[i] = np.uint32(row * narrow.ROWS + (own - 873 if own else 0))
+        keys[i] = np.uint32(row * 304 + (own - 873 if own else 0))
 
 
 @inlined

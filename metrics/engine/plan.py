@@ -34,7 +34,7 @@ _KINDS = {
     "uint32": U32,
     "uint64": U64,
 }
-_NARROW_FORM = (4096, 15153, 23, 14801, 512, 925)  # see metrics.engine.layout
+_NARROW_FORM = (4096, 15153, 23, 14801, 304, 925)  # see metrics.engine.layout
 _WIDE_FORM = (32768, 817, 52, 1, 2112, 0)
 NARROW = (F32, F16, BF16, TABLE)
 _PARTS = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}

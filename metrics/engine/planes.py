@@ -92,11 +92,18 @@ def read_marks(planes: Words, totals: NDArray[np.int64]) -> None:
         held = np.uint32(0)
         for j in range(COLUMNS):
             held = np.uint32(held | plane[j])
-        if p > 4 and held == 0:
+        if held == 0:
             continue
         for k in range(32):
-            found = np.int32(0)
-            for j in range(COLUMNS):
-                found = np.int32(found + np.int32(np.uint32(plane[j] >> np.uint32(k)) & 1))
-            totals[k] += np.int64(found) << p
+            bit = np.uint32(np.uint32(1) << np.uint32(k))
+            if held & bit:
+                totals[k] += np.int64(_holders(plane, bit)) << p
         plane[:] = 0
+
+
+@inlined
+def _holders(plane: Words, bit: int) -> int:
+    found = np.int32(0)
+    for j in range(COLUMNS):
+        found = np.int32(found + np.int32(np.uint32(plane[j] & bit) != np.uint32(0)))
+    return found

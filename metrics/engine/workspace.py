@@ -92,9 +92,9 @@ class NarrowSpace(Space):
     """For pairs that fit float32."""
 
     def __init__(self) -> None:
-        super().__init__(2 * 8192 + 512 * 512 + 128)
-        self.tops = np.zeros((2, 2, 8192 + 1024), np.uint32)
-        self.joint = np.zeros((2, 512 * 512), np.uint32)
+        super().__init__(2 * 8192 + 280 * 304 + 128)
+        self.tops = np.zeros((2, 2, 8192 + 1024 + 240), np.uint32)
+        self.joint = np.zeros((2, 280 * 304 + 80), np.uint32)
         self.planes = np.zeros((3, PLANES, COLUMNS), np.uint32)
         self.words = np.zeros((3, BLOCK), np.uint32)
         self.floats = np.zeros((5, BLOCK), np.float32)
