@@ -13,6 +13,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 .PHONY: run test check fix bench samples docs browser clean
 
 run: $(VENV)/run  ## create the environment, install, start the app on the sample dumps
+	$(BIN)/python -m metrics.compile
 	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
 
 test: $(VENV)/test browser check  ## install everything needed to test, then check
@@ -21,6 +22,7 @@ check:  ## format check, lint, types and the whole suite
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m metrics.compile
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not browser"
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser
 

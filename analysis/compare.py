@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,14 +17,15 @@ from analysis.matching import Matching, match
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
 from core.errors import CompareError, LoadError
 from core.runs import Array, Run, nbytes
-from core.stats import PairStats
 from core.tensors import TensorInfo
-from metrics import formats, pair_stats
+from metrics import accumulator, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
 ENGINE_VERSION = 1
 
-CHUNK_ELEMENTS = 1 << 20
+CHUNK_ELEMENTS = 1 << 22  # some segments of the engine for each core; memory grows with it
+_SIDE_BYTES = 1 << 20  # chunks from here on are hashed beside the statistics
+_CORES = len(os.sched_getaffinity(0))
 _ID_LENGTH = 20
 
 
@@ -59,14 +62,15 @@ def compare(
             )
     settings = settings or Settings()
     matching = match(reference, candidate)
-    reader = _Reader(reference, candidate, matching, progress)
-    pairs = tuple(reader.pair(a, b, how, settings) for a, b, how in matching.pairs)
-    for run, rest in (
-        (reference, matching.unmatched_reference),
-        (candidate, matching.unmatched_candidate),
-    ):
-        for tensor in rest:
-            reader.digest(run, tensor)
+    with ThreadPoolExecutor(2) as hashing:
+        reader = _Reader(reference, candidate, matching, progress, hashing)
+        pairs = tuple(reader.pair(a, b, how, settings) for a, b, how in matching.pairs)
+        for run, rest in (
+            (reference, matching.unmatched_reference),
+            (candidate, matching.unmatched_candidate),
+        ):
+            for tensor in rest:
+                reader.digest(run, tensor)
     ours, theirs = _summary(reference, reader), _summary(candidate, reader)
     return Comparison(
         id=_comparison_id(ours, theirs, settings, pairs),
@@ -82,9 +86,16 @@ def compare(
 class _Reader:
     """Reads both runs once: statistics and content digests come from the same pass."""
 
-    def __init__(self, reference: Run, candidate: Run, matching: Matching, report: Report) -> None:
+    def __init__(
+        self,
+        reference: Run,
+        candidate: Run,
+        matching: Matching,
+        report: Report,
+        hashing: Executor,
+    ) -> None:
         self.reference, self.candidate = reference, candidate
-        self.report = report
+        self.report, self.hashing = report, hashing
         self.digests: dict[tuple[int, str], str] = {}
         self.total_pairs = len(matching.pairs)
         self.total_bytes = sum(
@@ -105,26 +116,21 @@ class _Reader:
 
     def _measured(self, pair: Pair) -> Pair:
         a, b = pair.reference, pair.candidate
-        stats: PairStats | None = None
-        start = 0
+        gathered = accumulator(
+            pair.tolerance,
+            dtype=formats.coarser_of(a.dtype, b.dtype),
+            dtypes=(a.dtype, b.dtype),
+            shape=a.shape,
+            threads=_CORES,
+        )
         try:
             ours = self._hashed(self.reference, a)
             theirs = self._hashed(self.candidate, b)
             for x, y in zip(ours, theirs, strict=True):
-                part = pair_stats(
-                    x,
-                    y,
-                    pair.tolerance,
-                    dtype=formats.coarser_of(a.dtype, b.dtype),
-                    dtypes=(a.dtype, b.dtype),
-                    shape=a.shape,
-                    start=start,
-                )
-                stats = part if stats is None else stats + part
-                start += x.size
+                gathered.add(x, y)
         except LoadError as error:
             return Pair(a, b, pair.match, pair.tolerance, problem=f"cannot be read: {error}")
-        return Pair(a, b, pair.match, pair.tolerance, stats=stats)
+        return Pair(a, b, pair.match, pair.tolerance, stats=gathered.stats())
 
     def digest(self, run: Run, tensor: TensorInfo) -> None:
         """Hash a tensor that is not compared; unreadable ones count as such."""
@@ -142,8 +148,14 @@ class _Reader:
         for chunk in run.chunks(tensor.id, CHUNK_ELEMENTS):
             self._tell(tensor)
             flat = np.ascontiguousarray(chunk)
-            digest.update(flat.view(np.uint8).data if flat.size else b"")
-            yield flat
+            raw = flat.view(np.uint8).data if flat.size else b""
+            if chunk.nbytes < _SIDE_BYTES:
+                digest.update(raw)
+                yield flat
+            else:
+                hashed = self.hashing.submit(digest.update, raw)
+                yield flat
+                hashed.result()
             self.done_bytes += chunk.nbytes
         self.digests[key] = digest.hexdigest()
 

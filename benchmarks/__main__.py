@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("compare", "upload", "pages")
+NAMES = ("engine", "compare", "upload", "pages")
 
 
 def main() -> None:

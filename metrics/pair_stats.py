@@ -1,27 +1,18 @@
-"""One pass over a pair of chunks: everything the metrics need, in NumPy and float64.
+"""One pass over a pair of chunks: everything the metrics need.
 
-A chunk is worked off in blocks that stay in the processor's cache, and the blocks' statistics are
-merged in order: the same chunking gives bit-identical results.
+The kernels are compiled on first use and kept on disk; nothing here imports the compiler before.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from core.comparison import Tolerance
 from core.stats import PairStats
-from metrics.blocks import Block, block_stats
-from metrics.decoding import Chunk, real_parts
-from metrics.formats import format_of
+from metrics.decoding import Chunk
 
-BLOCK = 1 << 15  # elements; the dozen float64 arrays of a block stay in the second-level cache
-
-# The C library returns memory of a block's arrays to the system at each release, and zeroes it anew
-# at each use, until one larger array was released: this doubles the speed.
-np.empty(1 << 24, np.uint8)
+if TYPE_CHECKING:
+    from metrics.engine.accumulator import Accumulator
 
 
 def pair_stats(
@@ -40,43 +31,26 @@ def pair_stats(
     the whole tensor and `start` the flat index of the chunk's first element. Complex values count
     as two real ones each; booleans as 0 and 1, where any difference is a mismatch.
     """
-    _check(reference, candidate, shape, start)
-    if np.iscomplexobj(reference) or np.iscomplexobj(candidate):
-        return _complex_stats(reference, candidate, tolerance, dtype, dtypes, shape, start)
-    formats = format_of(dtype), format_of(dtypes[0]), format_of(dtypes[1])
-    blocks = (
-        Block(reference[at : at + BLOCK], candidate[at : at + BLOCK], shape, start + at)
-        for at in range(0, max(reference.size, 1), BLOCK)
-    )
-    return PairStats.merged([block_stats(block, tolerance, formats) for block in blocks])
+    gathered = accumulator(tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start)
+    gathered.add(reference, candidate)
+    return gathered.stats()
 
 
-def _check(reference: Chunk, candidate: Chunk, shape: tuple[int, ...], start: int) -> None:
-    if reference.ndim != 1 or reference.shape != candidate.shape:
-        raise ValueError(f"chunks are flat and of one length: {reference.shape}, {candidate.shape}")
-    if start < 0 or start + reference.size > math.prod(shape):
-        raise ValueError(f"{reference.size} elements from {start} do not fit the shape {shape}")
-
-
-def _complex_stats(
-    reference: Chunk,
-    candidate: Chunk,
+def accumulator(
     tolerance: Tolerance,
+    *,
     dtype: str,
     dtypes: tuple[str, str],
     shape: tuple[int, ...],
-    start: int,
-) -> PairStats:
-    """Real and imaginary parts as a last axis of two; positions and axes of the tensor itself."""
-    a, b = (
-        real_parts(side if np.iscomplexobj(side) else side.astype(np.complex128))
-        for side in (reference, candidate)
+    start: int = 0,
+    threads: int = 1,
+) -> Accumulator:
+    """For a pair too large to hold: `.add(reference, candidate)` chunk by chunk, then `.stats()`.
+
+    Statistics are bit-identical however the pair is cut and whatever the number of threads.
+    """
+    from metrics.engine.accumulator import Accumulator
+
+    return Accumulator(
+        tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start, threads=threads
     )
-    stats = pair_stats(
-        a, b, tolerance, dtype=dtype, dtypes=dtypes, shape=(*shape, 2), start=2 * start
-    )
-    error, ulp = (
-        replace(extreme, index=extreme.index // 2)  # -1, for none, stays -1
-        for extreme in (stats.max_abs_error, stats.max_ulp)
-    )
-    return replace(stats, max_abs_error=error, max_ulp=ulp, axes=stats.axes[:-1])

@@ -18,6 +18,7 @@ from analysis.table import pair_table
 from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import NotHereError
+from metrics.engine.place import cache_folder
 from store import catalogue, comparisons, tokens
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
@@ -208,7 +209,11 @@ class Workspace:
 
     def _bounds(self) -> Bounds:
         return Bounds(
-            readable=(str(self._layout.uploads), *map(str, self._options.readable)),
+            readable=(
+                str(self._layout.uploads),
+                *map(str, self._options.readable),
+                str(cache_folder()),  # readable only: its code also runs outside the workers
+            ),
             writable=(str(self._layout.comparisons), str(self._layout.jobs)),
             private=str(self._layout.root),
             nbytes=self._options.memory,

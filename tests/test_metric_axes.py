@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle.axes import LONGEST_AXIS
 from strategies import TensorPair, of, tensor_pairs
 
 from core.stats import PairStats
-from metrics.axes import LONGEST_AXIS
 
 
 def wanted(pair: TensorPair, first: int, last: int) -> list[tuple[np.ndarray, ...]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.stats import AxisProfile, FloatArray
-from metrics.moments import Scaled
+from oracle.moments import Scaled
 
 LONGEST_AXIS = 65_536
 

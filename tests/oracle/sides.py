@@ -14,7 +14,7 @@ from metrics.histograms import (
     value_bins,
     value_histogram,
 )
-from metrics.moments import moments, scaled
+from oracle.moments import moments, scaled
 
 
 def side_stats(

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from core.comparison import Tolerance
 from core.stats import AxisProfile, Extreme, FloatArray, PairStats
-from metrics.axes import axis_profiles
 from metrics.decoding import Chunk, decoded, integer_distance, is_integer
 from metrics.formats import Format
 from metrics.histograms import counted, joint_histogram, ulp_bins
-from metrics.moments import Scaled, pair_moments, scaled
-from metrics.sides import side_stats
 from metrics.ulps import ulp_distance
+from oracle.axes import axis_profiles
+from oracle.moments import Scaled, pair_moments, scaled
+from oracle.sides import side_stats
 
 _HALF_RANGE = 2.0**1023  # from here on the difference of two float64 may overflow
 

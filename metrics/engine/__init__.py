@@ -1,0 +1,1 @@
+"""The statistics engine: one fused pass over a pair, compiled."""
