@@ -6,6 +6,7 @@ import contextlib
 import math
 import mmap
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,17 @@ class FileBytes:
     file: DumpFile
     size: int
     mtime_ns: int
+
+    @classmethod
+    def of(cls, file: DumpFile) -> FileBytes:
+        """A regular file as it is now; links are not followed."""
+        try:
+            status = file.path.lstat()
+        except OSError as error:
+            raise RefusedError("unreadable", file.name, f"{error.strerror}.") from error
+        if not stat.S_ISREG(status.st_mode):
+            raise RefusedError("not-regular-file", file.name, "it is not a regular file.")
+        return cls(file, status.st_size, status.st_mtime_ns)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:

@@ -120,6 +120,10 @@ class LoaderContract:
         """The keys as the run must list them, None where the order can only be guessed."""
         return keys
 
+    def file(self, folder: Path, _: str) -> Path:
+        """The file that holds the values of that key."""
+        return next(path for path in folder.rglob("*") if path.is_file())
+
     @pytest.fixture(params=LAYOUTS)
     def run(self, request: pytest.FixtureRequest, tmp_path: Path) -> Run:
         folder = tmp_path / "a dump"
@@ -188,8 +192,7 @@ class LoaderContract:
         self.write(tmp_path, SAMPLES, put_plain)
         first = open_run(tmp_path)
         assert open_run(tmp_path).fingerprint == first.fingerprint
-        file = next(path for path in tmp_path.rglob("*") if path.is_file())
-        with file.open("ab") as stream:
+        with self.file(tmp_path, "head.long").open("ab") as stream:
             stream.write(b"\0")
         assert open_run(tmp_path).fingerprint != first.fingerprint
         with pytest.raises(LoadError, match="changed since"):
@@ -199,12 +202,22 @@ class LoaderContract:
         folder = tmp_path / "whole"
         folder.mkdir()
         self.write(folder, SAMPLES, put_plain)
-        copies = [
-            copy for file in folder.rglob("*") if file.is_file() for copy in _truncated_copies(file)
-        ]
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        copies = [copy for file in files for copy in _truncated_copies(folder, file)]
         for result in probed(copies):
             named = [code for code, *_ in result["problems"]]
             assert result["error"] or "truncated" in named, result["file"]
+
+
+class OwnLayout(LoaderContract):
+    """The contract for formats that are not HDF5: what is written is all there is to vary."""
+
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Run:
+        folder = tmp_path / "a dump"
+        folder.mkdir()
+        self.write(folder, SAMPLES, put_plain)
+        return open_run(folder)
 
 
 def _fits(selection: tuple[int | slice, ...], array: Array) -> bool:
@@ -216,16 +229,15 @@ def _fits(selection: tuple[int | slice, ...], array: Array) -> bool:
     )
 
 
-def _truncated_copies(file: Path) -> Iterator[Path]:
-    """Copies of a file cut at several places, each in a folder of its own under the same name."""
+def _truncated_copies(folder: Path, file: Path) -> Iterator[Path]:
+    """Copies of a dump in which one file is cut, at several places."""
     size = file.stat().st_size
     for percent in (3, 30, 60, 90, 99):
-        folder = file.parent.parent / f"cut at {percent}"
-        folder.mkdir()
-        shutil.copy(file, folder)
-        with (folder / file.name).open("r+b") as stream:
+        copy = folder.parent / f"{file.name} cut at {percent}"
+        shutil.copytree(folder, copy)
+        with (copy / file.relative_to(folder)).open("r+b") as stream:
             stream.truncate(size * percent // 100)
-        yield folder
+        yield copy
 
 
 def probed(paths: list[Path]) -> list[dict[str, Any]]:
