@@ -33,6 +33,7 @@ class Member:
     stored: int
     size: int
     deflated: bool
+    checksum: int  # CRC-32 of the inflated bytes
 
 
 def members_of(bytes_: FileBytes) -> tuple[dict[str, Member], list[RefusedError]]:
@@ -107,7 +108,7 @@ def _member(descriptor: int, bytes_: FileBytes, info: zipfile.ZipInfo) -> Member
     if offset + info.compress_size > bytes_.size:
         raise RefusedError("truncated", where, "it lies beyond the end of the file.")
     deflated = info.compress_type == zipfile.ZIP_DEFLATED
-    return Member(name, where, offset, info.compress_size, info.file_size, deflated)
+    return Member(name, where, offset, info.compress_size, info.file_size, deflated, info.CRC)
 
 
 def _refuse(

@@ -12,7 +12,7 @@ from core.runs import Problem
 from core.tensors import Pass, Slot, TensorInfo
 from loaders.documents import read_json
 from loaders.msprobe_names import Entry, entries
-from loaders.names import escaped, rank_of, step_of
+from loaders.names import last_known, rank_of, shown, step_of
 from loaders.npy_array import npy_tensor
 from loaders.part import DumpFile, Part, RefusedError, Source
 from loaders.registry import LOADERS, Claim, Loader
@@ -76,34 +76,34 @@ class _Reading:
         shape = leaf.said.get("shape")
         if isinstance(shape, list) and tuple(shape) != stored.shape:
             what = f"dump.json says the shape is {shape}, its file holds {list(stored.shape)}."
-            self.problems.append(Problem("shape", f"{self.file.name}: {_shown(leaf.told)}", what))
+            self.problems.append(Problem("shape", f"{self.file.name}: {shown(leaf.told)}", what))
         info = TensorInfo(
-            id=_shown(name),
-            name=_shown(name),
-            module=_shown(leaf.entry.module),
-            argument=_shown(leaf.argument),
+            id=shown(name),
+            name=shown(name),
+            module=shown(leaf.entry.module),
+            argument=shown(leaf.argument),
             pass_=leaf.pass_,
             slot=leaf.slot,
             shape=stored.shape,
             storage_dtype=stored.encoding.storage,
             dtype=stored.encoding.logical,
             order=len(self.items),
-            module_class=_shown(leaf.entry.module_class),
-            op=_shown(leaf.entry.op),
+            module_class=shown(leaf.entry.module_class),
+            op=shown(leaf.entry.op),
             call=leaf.entry.call,
             step=self.step,
             rank=self.rank,
             order_recorded=True,
             dtype_inferred=stored.inferred,
-            attrs={"dump_name": _shown(leaf.told)} if leaf.told != name else {},
+            attrs={"dump_name": shown(leaf.told)} if leaf.told != name else {},
         )
         return info, stored.source
 
     def _stored(self, said: Mapping[str, Any]) -> Stored:
         """The values, looked up among the files of the dump: no path out of dump.json is opened."""
         name = said["data_name"]
-        where = f"{self.file.name}: {_shown(name)}"
-        file = self.file.beside.get(f"{_DATA}{_shown(name)}")
+        where = f"{self.file.name}: {shown(name)}"
+        file = self.file.beside.get(f"{_DATA}{shown(name)}")
         if file is None:
             reason = "dump.json names this file; it is not in dump_tensor_data."
             raise RefusedError("gone", where[:300], reason)
@@ -126,7 +126,7 @@ def open_file(file: DumpFile) -> Part:
     if not isinstance(data, dict):
         raise RefusedError("damaged", file.name, "it has no entries under `data`.")
     parts = PurePosixPath(file.name).parts[:-1]
-    reading = _Reading(file, _last(map(step_of, parts)), _last(map(rank_of, parts)))
+    reading = _Reading(file, last_known(map(step_of, parts)), last_known(map(rank_of, parts)))
     parents, doubts = _parents(file)
     meaning = entries(data, parents)
     for name, content in data.items():
@@ -203,7 +203,7 @@ def _problems(reading: _Reading, document: Mapping[str, Any]) -> Iterator[Proble
     if reading.without_values:
         task = document.get("task")
         what = (
-            f"{reading.without_values} tensors of this dump (task {_shown(str(task)[:40])!r}) are "
+            f"{reading.without_values} tensors of this dump (task {shown(str(task)[:40])!r}) are "
             "statistics or checksums without values, which are not compared. "
             "Dump again with task `tensor`."
         )
@@ -212,17 +212,9 @@ def _problems(reading: _Reading, document: Mapping[str, Any]) -> Iterator[Proble
 
 def _provenance(document: Mapping[str, Any]) -> dict[str, str]:
     said = {key: document.get(key) for key in ("framework", "level", "task")}
-    texts = {k: _shown(v[:80]) for k, v in said.items() if isinstance(v, str)}
+    texts = {k: shown(v[:80]) for k, v in said.items() if isinstance(v, str)}
     framework = {"framework": texts.pop("framework")} if "framework" in texts else {}
     return {"format": "msprobe", **framework, **{f"msprobe.{k}": v for k, v in texts.items()}}
-
-
-def _shown(text: str) -> str:
-    return "/".join(escaped(part.encode("utf-8", "surrogatepass")) for part in text.split("/"))
-
-
-def _last(numbers: Iterator[int | None]) -> int | None:
-    return next((n for n in reversed(list(numbers)) if n is not None), None)
 
 
 def _owns(within: str) -> bool:
