@@ -294,6 +294,8 @@ def test_every_loader_is_found_and_documented() -> None:
     assert set(LOADERS) == {
         "hdf5",
         "msprobe",
+        "npy",
+        "npz",
         "precision_dump",
         "rank_flat",
         "safetensors",
