@@ -42,31 +42,15 @@ def members_of(bytes_: FileBytes) -> tuple[dict[str, Member], list[RefusedError]
     Refused are members that are encrypted, packed by other means than deflate, declared larger
     than deflate can explain, twice there, outside the file or on top of each other.
     """
-    file = bytes_.file
+    members: dict[str, Member] = {}
+    refused: list[RefusedError] = []
     with bytes_.opened() as descriptor:
-        if bytes_.size >= len(SIGNATURE):
-            start = bytes_at(descriptor, 0, len(SIGNATURE), bytes_)
-            if start not in (SIGNATURE, _NO_MEMBERS):
-                raise RefusedError("unknown-format", file.name, "it is no zip archive.")
-        _refuse_long_directory(descriptor, bytes_)
-        try:
-            with os.fdopen(os.dup(descriptor), "rb") as stream, zipfile.ZipFile(stream) as archive:
-                infos = archive.infolist()
-        except (
-            zipfile.BadZipFile,
-            NotImplementedError,
-            OSError,
-            ValueError,
-            struct.error,
-        ) as error:
-            raise RefusedError("damaged", file.name, f"its directory: {error}.") from error
-        members: dict[str, Member] = {}
-        refused: list[RefusedError] = []
+        infos = _directory(descriptor, bytes_)
         end = 0
         for info in sorted(infos, key=lambda info: info.header_offset):
             try:
                 member = _member(descriptor, bytes_, info)
-                _refuse(member, info, members, end, file)
+                _refuse(member, info, members, end, bytes_.file)
             except RefusedError as refusal:
                 refused.append(refusal)
             else:
@@ -74,6 +58,21 @@ def members_of(bytes_: FileBytes) -> tuple[dict[str, Member], list[RefusedError]
                 end = member.offset + member.stored
     order = {info.filename: number for number, info in enumerate(infos)}
     return dict(sorted(members.items(), key=lambda item: order[item[0]])), refused
+
+
+def _directory(descriptor: int, bytes_: FileBytes) -> list[zipfile.ZipInfo]:
+    """The members as the archive's directory lists them, unchecked."""
+    file = bytes_.file
+    if bytes_.size >= len(SIGNATURE):
+        start = bytes_at(descriptor, 0, len(SIGNATURE), bytes_)
+        if start not in (SIGNATURE, _NO_MEMBERS):
+            raise RefusedError("unknown-format", file.name, "it is no zip archive.")
+    _refuse_long_directory(descriptor, bytes_)
+    try:
+        with os.fdopen(os.dup(descriptor), "rb") as stream, zipfile.ZipFile(stream) as archive:
+            return archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, struct.error) as error:
+        raise RefusedError("damaged", file.name, f"its directory: {error}.") from error
 
 
 def _refuse_long_directory(descriptor: int, bytes_: FileBytes) -> None:

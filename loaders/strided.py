@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from loaders.encoding import Encoding
 from loaders.hdf5.sources import Tiled
 from loaders.hdf5.tiles import Box
+from loaders.limits import Limits
 from loaders.part import RefusedError, Source
 from loaders.stretches import Contiguous, FileBytes, Unwritten
 
@@ -52,12 +53,9 @@ def strided(
 
     RefusedError where it would reach beyond them, or claims far more than is there.
     """
-    limits, itemsize = bytes_.file.limits, encoding.file.itemsize
+    itemsize = encoding.file.itemsize
     nbytes = math.prod(shape) * itemsize
-    if nbytes > limits.tensor:
-        raise RefusedError("tensor-size", where, f"it declares {nbytes} bytes.")
-    if nbytes > limits.ratio_from and nbytes > limits.ratio * stored:
-        raise RefusedError("ratio", where, f"it declares {nbytes} bytes and stores {stored}.")
+    _refuse_huge(nbytes, stored, bytes_.file.limits, where)
     if nbytes == 0:
         return Unwritten(shape, encoding.decode(np.zeros((), encoding.file)))
     span = (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))) * itemsize
@@ -71,6 +69,13 @@ def strided(
         raise RefusedError("layout", where, "it is too large to be read in this order of axes.")
     tile = tuple(1 for _ in shape)
     return Strided(bytes_, where, shape, tile, encoding, offset, strides)
+
+
+def _refuse_huge(nbytes: int, stored: int, limits: Limits, where: str) -> None:
+    if nbytes > limits.tensor:
+        raise RefusedError("tensor-size", where, f"it declares {nbytes} bytes.")
+    if nbytes > limits.ratio_from and nbytes > limits.ratio * stored:
+        raise RefusedError("ratio", where, f"it declares {nbytes} bytes and stores {stored}.")
 
 
 def _is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
