@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +18,16 @@ from loaders.part import DumpFile, Part, Source
 _MOST_VALUES = 4  # distinct values of one provenance key that are spelled out
 
 
+Stamp = tuple[str, int, int]  # name, size and time of change of a file
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file that a loader has read."""
+    """A file that a loader has read, with the stamps of all files it speaks for."""
 
     file: DumpFile
     part: Part
-    status: os.stat_result
+    stamps: tuple[Stamp, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,8 @@ def _free(tensor_id: str, taken: Mapping[str, TensorInfo]) -> str:
 
 def _fingerprint(opened: Sequence[Opened]) -> str:
     digest = blake3.blake3()
-    for each in sorted(opened, key=lambda each: each.file.name):
-        line = (each.file.name, each.status.st_size, each.status.st_mtime_ns)
-        digest.update(repr(line).encode())
+    for stamp in sorted({stamp for each in opened for stamp in each.stamps}):
+        digest.update(repr(stamp).encode())
     return digest.hexdigest()
 
 
@@ -143,6 +144,6 @@ def _joined(values: list[str]) -> str:
 
 def _why(problems: Sequence[Problem]) -> str:
     if not problems:
-        return "Give a folder or file with HDF5 dumps."
+        return "Give a folder or file with dumps."
     first = problems[0]
     return f"First of {len(problems)} problems: {first.where}: {first.message}"

@@ -8,15 +8,14 @@ from pathlib import Path
 
 from core.errors import LoadError
 from core.runs import Problem, Run
-from loaders.assembly import Opened, assembled
+from loaders.assembly import Opened, Stamp, assembled
+from loaders.claims import claimed
 from loaders.limits import Limits
-from loaders.listing import Listing, listed, looks_like_dump
+from loaders.listing import Listing, holds_tensors, listed, looks_like_dump
 from loaders.part import DumpFile, RefusedError
 from loaders.registry import LOADERS, Loader
 
 _HEAD = 4096
-# Other formats that hold tensors: worth a word when a dump has them, not one a file.
-_UNREAD = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 
 
 def open_run(path: Path, *, label: str | None = None, limits: Limits | None = None) -> Run:
@@ -32,7 +31,7 @@ def open_run(path: Path, *, label: str | None = None, limits: Limits | None = No
     listing = listed(root, limits or Limits())
     unread: Counter[str] = Counter()
     opened = []
-    for file in listing.files:
+    for file in claimed(listing.files):
         try:
             part = _part(file, listing, unread)
         except RefusedError as refusal:
@@ -50,15 +49,21 @@ def _part(file: DumpFile, listing: Listing, unread: Counter[str]) -> Opened | No
     status, head = _first_look(file)
     loader = LOADERS.loader_for(head, file.path)
     if loader is not None:
-        return Opened(file, loader.open(file), status)
+        beside = (stamp(each.name, each.path.lstat()) for each in file.beside.values())
+        return Opened(file, loader.open(file), (stamp(file.name, status), *beside))
     if looks_like_dump(file.path):
         what = "it is empty." if not head else "its content is of no format known here."
         listing.problems.append(Problem("unknown-format", file.name, what))
-    elif file.path.suffix.lower() in _UNREAD:
+    elif holds_tensors(file.path):  # worth a word, not one a file
         unread[file.path.suffix.lower()] += 1
     else:
         listing.ignored += 1
     return None
+
+
+def stamp(name: str, status: os.stat_result) -> Stamp:
+    """What tells one state of a file from another."""
+    return name, status.st_size, status.st_mtime_ns
 
 
 def _first_look(file: DumpFile) -> tuple[os.stat_result, bytes]:

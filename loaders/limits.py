@@ -24,4 +24,5 @@ class Limits:
     ratio_from: int = 64 << 20
     attributes: int = 256  # of one object
     attribute: int = 64 << 10
+    document: int = 128 << 20  # one JSON or header text, one directory of an archive
     problems: int = 1000  # of one file; further ones are counted

@@ -14,6 +14,7 @@ from loaders.names import escaped, natural_key
 from loaders.part import DumpFile
 
 _HDF5_SUFFIXES = (".h5", ".hdf5", ".hf5", ".hdf", ".he5")
+_OTHER_SUFFIXES = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 
 
 @dataclass(slots=True)
@@ -28,6 +29,11 @@ class Listing:
 def looks_like_dump(path: Path) -> bool:
     """Whether a file name promises HDF5, so that finding something else is worth a word."""
     return path.suffix.lower() in _HDF5_SUFFIXES
+
+
+def holds_tensors(path: Path) -> bool:
+    """Whether a file name promises tensors of any kind, so that passing it over is worth a word."""
+    return looks_like_dump(path) or path.suffix.lower() in _OTHER_SUFFIXES
 
 
 def listed(root: Path, limits: Limits) -> Listing:
@@ -75,7 +81,7 @@ def _members(folder: Path, name: str, listing: Listing) -> Iterator[Path]:
 
 
 def _refuse(path: Path, name: str, code: str, reason: str, listing: Listing) -> None:
-    if looks_like_dump(path) or path.is_dir():
+    if holds_tensors(path) or path.is_dir():
         listing.problems.append(Problem(code, name, reason))
     else:
         listing.ignored += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _ESCAPE = re.compile(r"\\(\\|n|r|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _SIMPLE = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
@@ -27,6 +28,11 @@ def escaped(name: bytes) -> str:
     return "".join(
         c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def shown(path: str) -> str:
+    """A path of names out of a JSON text or an archive, each of its parts `escaped`."""
+    return "/".join(escaped(part.encode("utf-8", "surrogatepass")) for part in path.split("/"))
 
 
 def unescaped(text: str) -> bytes:
@@ -56,6 +62,17 @@ def step_of(name: str) -> int | None:
 def rank_of(name: str) -> int | None:
     """The rank a file or group name speaks of (`rank0`, `globalrank-1_localrank-1`), if any."""
     return _number(_RANK, name)
+
+
+def only_counts(name: str) -> bool:
+    """Whether a group's name is a step or rank and nothing more (`step3`, not `step3_block`)."""
+    bare = name.rstrip("0123456789").rstrip("_-=").lower()
+    return bare in ("step", "iter", "iteration", "rank", "globalrank") and bare != name.lower()
+
+
+def last_known(numbers: Iterable[int | None]) -> int | None:
+    """The last number that is known: of folders within folders, the innermost one's."""
+    return next((n for n in reversed(list(numbers)) if n is not None), None)
 
 
 def _number(pattern: re.Pattern[str], name: str) -> int | None:

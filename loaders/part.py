@@ -41,11 +41,16 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DumpFile:
-    """One file of a dump on its way to a loader; `name` is its escaped path within the dump."""
+    """One file of a dump on its way to a loader; `name` is its escaped path within the dump.
+
+    `beside` are the files that its format says are its own, by path relative to its folder: regular
+    files of the dump, none a link. A loader opens no others, whatever the file speaks of.
+    """
 
     path: Path
     name: str
     limits: Limits = field(default_factory=Limits)
+    beside: Mapping[str, DumpFile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,22 @@ from loaders.part import DumpFile, Part
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A format of several files: those named `leads` speak for the others that are their own.
+
+    `owns` is asked with a path relative to the lead's folder, its parts joined by `/`.
+    """
+
+    leads: frozenset[str]
+    owns: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Loader:
     """One format: `sniff(first bytes, path)` says whether a file is of it, `open` reads one.
 
-    A `fallback` is asked only after every other loader has declined.
+    A `fallback` is asked only after every other loader has declined. With a `claim`, the files it
+    owns are given to `open` beside their lead and are not opened one by one.
     """
 
     name: str
@@ -23,6 +35,7 @@ class Loader:
     sniff: Callable[[bytes, Path], bool]
     open: Callable[[DumpFile], Part]
     fallback: bool = False
+    claim: Claim | None = None
 
 
 class Registry(dict[str, Loader]):

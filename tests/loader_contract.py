@@ -108,6 +108,8 @@ def same_bits(a: Array, b: Array) -> bool:
 class LoaderContract:
     """Inherit, and give `write` and `name`; `in_order` where the format does not record order."""
 
+    samples: Mapping[str, Array] = SAMPLES  # fewer where the format knows fewer dtypes
+
     def write(self, folder: Path, arrays: Mapping[str, Array], put: Put) -> None:
         """Write the tensors in the given order, as this format's own writer does."""
         raise NotImplementedError
@@ -120,39 +122,43 @@ class LoaderContract:
         """The keys as the run must list them, None where the order can only be guessed."""
         return keys
 
+    def file(self, folder: Path, _: str) -> Path:
+        """The file that holds the values of that key."""
+        return next(path for path in folder.rglob("*") if path.is_file())
+
     @pytest.fixture(params=LAYOUTS)
     def run(self, request: pytest.FixtureRequest, tmp_path: Path) -> Run:
         folder = tmp_path / "a dump"
         folder.mkdir()
-        self.write(folder, SAMPLES, LAYOUTS[request.param])
+        self.write(folder, self.samples, LAYOUTS[request.param])
         return open_run(folder)
 
     def test_it_finds_all_that_was_written_and_no_trouble(self, run: Run) -> None:
-        assert set(run.tensors) == {self.name(key) for key in SAMPLES}
+        assert set(run.tensors) == {self.name(key) for key in self.samples}
         assert run.problems == ()
         assert run.label == "a dump"
         assert run.provenance["format"]
 
     def test_shapes_and_logical_dtypes_are_those_written(self, run: Run) -> None:
-        for key, array in SAMPLES.items():
+        for key, array in self.samples.items():
             tensor = run[self.name(key)]
             assert tensor.shape == array.shape
             assert tensor.dtype == array.dtype.name
             assert not tensor.dtype_inferred
 
     def test_tensors_stand_in_execution_order(self, run: Run) -> None:
-        expected = self.in_order(list(SAMPLES))
+        expected = self.in_order(list(self.samples))
         if expected is None:
             assert not any(tensor.order_recorded for tensor in run.tensors.values())
         else:
             assert list(run.tensors) == [self.name(key) for key in expected]
-        assert [tensor.order for tensor in run.tensors.values()] == list(range(len(SAMPLES)))
+        assert [tensor.order for tensor in run.tensors.values()] == list(range(len(self.samples)))
 
     @pytest.mark.parametrize("elements", [1, 3, 1000, 1 << 20])
     def test_chunks_are_of_the_asked_length_and_hold_every_bit(
         self, run: Run, elements: int
     ) -> None:
-        for key, array in SAMPLES.items():
+        for key, array in self.samples.items():
             if array.size > 10_000 and elements == 1:
                 continue  # slow, and no different
             chunks = list(run.chunks(self.name(key), elements))
@@ -163,7 +169,7 @@ class LoaderContract:
             assert all(chunk.dtype.isnative for chunk in chunks)
 
     def test_a_selection_gives_what_numpy_gives(self, run: Run) -> None:
-        for key, array in SAMPLES.items():
+        for key, array in self.samples.items():
             for selection in SELECTIONS:
                 if _fits(selection, array):
                     assert same_bits(run.read(self.name(key), selection), array[selection]), key
@@ -179,17 +185,16 @@ class LoaderContract:
         assert name in raised.value.hint
 
     def test_a_run_crosses_to_another_process(self, run: Run) -> None:
-        name = self.name("layers.2.bfloat16")
+        name = self.name("layers.2.float16")
         again = pickle.loads(pickle.dumps(run))
         assert again[name] == run[name]
         assert same_bits(again.read(name), run.read(name))
 
     def test_the_fingerprint_stays_until_the_dump_changes(self, tmp_path: Path) -> None:
-        self.write(tmp_path, SAMPLES, put_plain)
+        self.write(tmp_path, self.samples, put_plain)
         first = open_run(tmp_path)
         assert open_run(tmp_path).fingerprint == first.fingerprint
-        file = next(path for path in tmp_path.rglob("*") if path.is_file())
-        with file.open("ab") as stream:
+        with self.file(tmp_path, "head.long").open("ab") as stream:
             stream.write(b"\0")
         assert open_run(tmp_path).fingerprint != first.fingerprint
         with pytest.raises(LoadError, match="changed since"):
@@ -198,13 +203,23 @@ class LoaderContract:
     def test_a_truncated_copy_is_named_and_never_crashes(self, tmp_path: Path) -> None:
         folder = tmp_path / "whole"
         folder.mkdir()
-        self.write(folder, SAMPLES, put_plain)
-        copies = [
-            copy for file in folder.rglob("*") if file.is_file() for copy in _truncated_copies(file)
-        ]
+        self.write(folder, self.samples, put_plain)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        copies = [copy for file in files for copy in _truncated_copies(folder, file)]
         for result in probed(copies):
             named = [code for code, *_ in result["problems"]]
             assert result["error"] or "truncated" in named, result["file"]
+
+
+class OwnLayout(LoaderContract):
+    """The contract for formats that are not HDF5: what is written is all there is to vary."""
+
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Run:
+        folder = tmp_path / "a dump"
+        folder.mkdir()
+        self.write(folder, self.samples, put_plain)
+        return open_run(folder)
 
 
 def _fits(selection: tuple[int | slice, ...], array: Array) -> bool:
@@ -216,16 +231,15 @@ def _fits(selection: tuple[int | slice, ...], array: Array) -> bool:
     )
 
 
-def _truncated_copies(file: Path) -> Iterator[Path]:
-    """Copies of a file cut at several places, each in a folder of its own under the same name."""
+def _truncated_copies(folder: Path, file: Path) -> Iterator[Path]:
+    """Copies of a dump in which one file is cut, at several places."""
     size = file.stat().st_size
     for percent in (3, 30, 60, 90, 99):
-        folder = file.parent.parent / f"cut at {percent}"
-        folder.mkdir()
-        shutil.copy(file, folder)
-        with (folder / file.name).open("r+b") as stream:
+        copy = folder.parent / f"{file.name} cut at {percent}"
+        shutil.copytree(folder, copy)
+        with (copy / file.relative_to(folder)).open("r+b") as stream:
             stream.truncate(size * percent // 100)
-        yield folder
+        yield copy
 
 
 def probed(paths: list[Path]) -> list[dict[str, Any]]:

@@ -291,7 +291,16 @@ def test_two_loaders_of_one_name_are_a_mistake() -> None:
 def test_every_loader_is_found_and_documented() -> None:
     LOADERS.discover()
     text = (Path(__file__).parent.parent / "docs" / "adding-a-loader.md").read_text()
-    assert set(LOADERS) == {"hdf5", "precision_dump", "rank_flat", "torch_xray"}
+    assert set(LOADERS) == {
+        "hdf5",
+        "msprobe",
+        "npy",
+        "npz",
+        "precision_dump",
+        "rank_flat",
+        "safetensors",
+        "torch_xray",
+    }
     assert all(f"`{name}`" in text for name in LOADERS)
 
 

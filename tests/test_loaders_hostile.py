@@ -112,7 +112,7 @@ def test_one_broken_file_never_loses_the_rest(tmp_path: Path) -> None:
         ("damaged", "step1.h5"),
         ("unknown-format", "words.h5"),
         ("unknown-format", "nothing.hdf5"),
-        ("unknown-format", "*.npy"),
+        ("truncated", "w.npy"),
     }
     assert run.provenance["files.ignored"] == "1"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from core.tensors import Pass, Slot, TensorInfo
 from loaders.hdf5.attributes import number_of
 from loaders.hdf5.datasets import Dataset
-from loaders.names import rank_of, step_of
+from loaders.names import last_known, only_counts, rank_of, step_of
 from loaders.part import Source
 
 
@@ -39,7 +39,7 @@ def plain_naming(dataset: Dataset) -> Naming:
     """
     links, attrs = dataset.place.links, dataset.attributes
     file = dataset.place.file.split("/")
-    kept = [link for link in links[:-1] if not _only_counts(link)] + [links[-1]]
+    kept = [link for link in links[:-1] if not only_counts(link)] + [links[-1]]
     name = "/".join(kept)
     module, _, op = name.replace("/", ".").rpartition(".")
     step, rank = number_of(attrs, "step"), number_of(attrs, "rank")
@@ -49,20 +49,10 @@ def plain_naming(dataset: Dataset) -> Naming:
         module=module,
         op=op,
         argument="",
-        step=step if step is not None else _last(map(step_of, around)),
-        rank=rank if rank is not None else _last(map(rank_of, around)),
+        step=step if step is not None else last_known(map(step_of, around)),
+        rank=rank if rank is not None else last_known(map(rank_of, around)),
         attrs=attrs,
     )
-
-
-def _only_counts(link: str) -> bool:
-    """Whether a group's name is a step or rank and nothing more (`step3`, not `step3_block`)."""
-    bare = link.rstrip("0123456789").rstrip("_-=").lower()
-    return bare in ("step", "iter", "iteration", "rank", "globalrank") and bare != link.lower()
-
-
-def _last(numbers: Iterable[int | None]) -> int | None:
-    return next((n for n in reversed(list(numbers)) if n is not None), None)
 
 
 def tensor_of(

@@ -1,12 +1,9 @@
-"""Values of datasets by the way they are stored. Sources hold descriptions only, no open file."""
+"""Values of datasets stored in tiles. Sources hold descriptions only, no open file."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
-import mmap
-import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,135 +15,11 @@ from numpy.typing import NDArray
 
 from core.runs import Array, Selection
 from core.selection import axes_of
+from loaders.encoding import Encoding
 from loaders.hdf5.filters import Filter, undone
 from loaders.hdf5.library import library, opened
 from loaders.hdf5.tiles import Box, bands, parts, restretched
-from loaders.hdf5.types import Encoding
-from loaders.part import DumpFile, RefusedError
-
-_MAPPED_FROM = 1 << 20  # bytes; copying less is cheaper than mapping it
-_MAPPED_AT_ONCE = 1 << 30  # bytes; workers run with bounded address space
-_WINDOW = 1 << 20  # elements fetched at once when stretches are shorter
-
-
-@dataclass(frozen=True, slots=True)
-class FileBytes:
-    """The bytes of a file as it was when the dump was opened."""
-
-    file: DumpFile
-    size: int
-    mtime_ns: int
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[int]:
-        """A descriptor for reading; RefusedError when the file is gone or no longer the same."""
-        try:
-            descriptor = os.open(self.file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError as error:
-            reason = f"it can no longer be read ({error.strerror})."
-            raise RefusedError("gone", self.file.name, reason) from error
-        try:
-            now = os.fstat(descriptor)
-            if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
-                hint = "Open the dump again."
-                raise RefusedError("changed", self.file.name, "it has changed since.", hint)
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def elements(self, dtype: np.dtype[Any], offset: int, count: int) -> NDArray[Any]:
-        """`count` elements from byte `offset` on, flat and read-only; large ones are mapped."""
-        nbytes = count * dtype.itemsize
-        with self.opened() as descriptor:
-            if nbytes < _MAPPED_FROM:
-                return np.frombuffer(_bytes(descriptor, offset, nbytes, self), dtype)
-            page = offset % mmap.ALLOCATIONGRANULARITY
-            mapped = mmap.mmap(
-                descriptor, page + nbytes, mmap.MAP_SHARED, mmap.PROT_READ, offset=offset - page
-            )
-        return np.frombuffer(mapped, dtype, count, page)
-
-
-def _bytes(descriptor: int, offset: int, nbytes: int, file: FileBytes) -> bytes:
-    data = os.pread(descriptor, nbytes, offset)
-    if len(data) != nbytes:
-        raise RefusedError("truncated", file.file.name, "it ends within a tensor.")
-    return data
-
-
-@dataclass(frozen=True, slots=True)
-class Contiguous:
-    """Values in one piece at a known offset: views of the mapped file, without the library."""
-
-    bytes: FileBytes
-    offset: int
-    shape: tuple[int, ...]
-    encoding: Encoding
-
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements`, the last one shorter."""
-        size = math.prod(self.shape)
-        window = elements * max(1, _WINDOW // elements)
-        for start in range(0, size, window):
-            raw = self._raw(start, min(window, size - start))
-            flat = self.encoding.decode(raw if raw.flags.aligned else raw.copy())
-            yield from (flat[i : i + elements] for i in range(0, flat.size, elements))
-
-    def read(self, selection: Selection) -> Array:
-        """The selected part, copied out of the mapped file."""
-        axes = axes_of(selection, self.shape)
-        lengths = tuple(len(axis) for axis in axes if isinstance(axis, range))
-        out = np.empty(lengths, self.encoding.decoded)
-        if out.size:
-            self._fill(out, axes)
-        return out
-
-    def _fill(self, out: Array, axes: tuple[int | range, ...]) -> None:
-        first, row = (axes[0] if axes else 0), math.prod(self.shape[1:])
-        rows = range(first, first + 1) if isinstance(first, int) else first
-        low, high = min(rows[0], rows[-1]), max(rows[0], rows[-1]) + 1
-        nbytes = (high - low) * row * self.encoding.file.itemsize
-        if nbytes > _MAPPED_AT_ONCE and isinstance(first, range) and len(first) > 1:
-            half = len(first) // 2
-            self._fill(out[:half], (first[:half], *axes[1:]))
-            self._fill(out[half:], (first[half:], *axes[1:]))
-            return
-        block = self._raw(low * row, (high - low) * row).reshape(-1, *self.shape[1:])
-        index = tuple(_index(axis, low if i == 0 else 0) for i, axis in enumerate(axes))
-        raw = np.array(block[index or 0])
-        out[...] = self.encoding.decode(raw)
-
-    def _raw(self, start: int, count: int) -> NDArray[Any]:
-        file = self.encoding.file
-        return self.bytes.elements(file, self.offset + start * file.itemsize, count)
-
-
-def _index(axis: int | range, low: int) -> int | slice:
-    """An axis of a selection as an index into an array that begins at `low`."""
-    if isinstance(axis, int):
-        return axis - low
-    stop = axis.stop - low
-    return slice(axis.start - low, stop if stop >= 0 else None, axis.step)
-
-
-@dataclass(frozen=True, slots=True)
-class Unwritten:
-    """Values never written: the fill value throughout. `fill` has shape ()."""
-
-    shape: tuple[int, ...]
-    fill: Array
-
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat stretches of exactly `elements`, the last one shorter."""
-        size = math.prod(self.shape)
-        for start in range(0, size, elements):
-            yield np.full(min(elements, size - start), self.fill, self.fill.dtype)
-
-    def read(self, selection: Selection) -> Array:
-        """The selected part."""
-        axes = axes_of(selection, self.shape)
-        lengths = [len(axis) for axis in axes if isinstance(axis, range)]
-        return np.full(lengths, self.fill, self.fill.dtype)
+from loaders.stretches import FileBytes, bytes_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +85,7 @@ class OwnTiles(Tiled):
         if row == len(self.index) or self.index[row, 0] != number:
             return None
         _, address, size, mask = self.index[row].tolist()
-        raw = _bytes(descriptor, address, size, self.bytes)
+        raw = bytes_at(descriptor, address, size, self.bytes)
         nbytes = math.prod(self.tile) * self.encoding.file.itemsize
         data = undone(raw, self.pipeline, mask, nbytes=nbytes, where=self.where)
         return np.frombuffer(data, self.encoding.file).reshape(self.tile)

@@ -10,11 +10,12 @@ import numpy as np
 from h5py import h5d
 from numpy.typing import NDArray
 
+from loaders.encoding import Encoding
 from loaders.hdf5.filters import FLETCHER32, is_ours, pipeline_of
 from loaders.hdf5.places import Place
-from loaders.hdf5.sources import Contiguous, FileBytes, LibraryTiles, OwnTiles, Unwritten
-from loaders.hdf5.types import Encoding
+from loaders.hdf5.sources import LibraryTiles, OwnTiles
 from loaders.part import RefusedError, Source
+from loaders.stretches import Contiguous, FileBytes, Unwritten
 
 
 @dataclass(slots=True)

@@ -1,17 +1,16 @@
-"""How the elements of a dataset lie in the file, and what they mean."""
+"""The types of HDF5 as encodings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from h5py import h5t
-from numpy.typing import NDArray
 
-from core.runs import Array, Problem
-from loaders.dtypes import BITS, canonical, holds
+from core.runs import Problem
+from loaders.dtypes import canonical
+from loaders.encoding import Encoding, meant
 from loaders.part import RefusedError
 
 # (bytes, sign bit, exponent at, exponent bits, mantissa at, mantissa bits, exponent bias).
@@ -37,27 +36,6 @@ _CLASS_NAMES: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """One element: in the file (`file`, with its byte order), as stored, as meant, as handed out.
-
-    `storage` and `logical` are names as in TensorInfo; `decoded` is the type of arrays we return.
-    """
-
-    file: np.dtype[Any]
-    storage: str
-    logical: str
-    decoded: np.dtype[Any]
-
-    def decode(self, raw: NDArray[Any]) -> Array:
-        """Values of raw elements, whose dtype is `file`; a view if the bytes are right already."""
-        if self.decoded == np.bool_:
-            return np.asarray(raw != 0)
-        if not self.file.isnative:
-            raw = raw.astype(self.file.newbyteorder("="))
-        return raw if raw.dtype == self.decoded else raw.view(self.decoded)
-
-
 def encoding_of(
     file_type: Any, declared: str | None, where: str
 ) -> tuple[Encoding, Problem | None]:
@@ -69,32 +47,14 @@ def encoding_of(
     file, storage = _stored(file_type, where)
     logical = None if declared is None else canonical(declared)
     if declared is None or logical is not None:
-        return _meant(file, storage, logical, where), None
+        return meant(file, storage, logical, where), None
     refusal = RefusedError(
         "dtype", where, f"its declared dtype {declared[:40]!r} is not known here."
     )
     if file.kind in "iu":
         raise refusal
     taken = Problem("dtype", where, f"{refusal.reason} It is read as {storage}.")
-    return _meant(file, storage, None, where), taken
-
-
-def _meant(file: np.dtype[Any], storage: str, logical: str | None, where: str) -> Encoding:
-    bits = None if logical is None else BITS.get(logical)
-    fits = bits is not None and np.dtype(bits).itemsize == file.itemsize
-    if storage == "opaque":
-        if logical is None or not fits:
-            reason = f"it holds opaque elements of {file.itemsize} bytes without a fitting dtype."
-            hint = "Say what they are in an attribute `dtype`, for example `bfloat16`."
-            raise RefusedError("dtype", where, reason, hint)
-        return Encoding(file, logical, logical, np.dtype(bits))
-    logical = logical or storage
-    if fits and file.kind in "iu" and storage != logical:
-        return Encoding(file, storage, logical, np.dtype(bits))
-    if not holds(storage, logical):
-        raise RefusedError("dtype", where, f"it declares {logical} but stores {storage}.")
-    decoded = np.dtype(BITS.get(storage, storage))
-    return Encoding(file, storage, logical, decoded)
+    return meant(file, storage, None, where), taken
 
 
 def _stored(file_type: Any, where: str) -> tuple[np.dtype[Any], str]:

@@ -13,11 +13,11 @@ from loaders.hdf5.attributes import attributes_of
 from loaders.hdf5.datasets import Checker, Dataset
 from loaders.hdf5.library import BROKEN, library, opened, refused
 from loaders.hdf5.places import Place
-from loaders.hdf5.sources import FileBytes
 from loaders.hdf5.storage import Budget
 from loaders.hdf5.superblock import superblock_version
 from loaders.names import escaped, natural_key
 from loaders.part import DumpFile, RefusedError
+from loaders.stretches import FileBytes
 
 _LINKS: Mapping[int, tuple[str, str]] = {
     h5l.TYPE_SOFT: ("soft-link", "it is a soft link, which is not followed."),

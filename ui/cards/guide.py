@@ -35,6 +35,6 @@ def _how_to() -> None:
     st.code(_RECORD, language="python")
     st.markdown(
         "`pip install ./recorder` brings the recorder; it needs NumPy and h5py only. Around a "
-        "training step it records gradients too. Dumps of torch_xray and any other HDF5 files "
-        "work as well: every numeric dataset is a tensor, its path is its name."
+        "training step it records gradients too. Dumps of msprobe (task `tensor`) and torch_xray "
+        "work as well, and so do other HDF5 files, safetensors and trees of `.npy` or `.npz`."
     )

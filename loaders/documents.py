@@ -1,0 +1,26 @@
+"""JSON texts of a dump, read within bounds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from loaders.part import DumpFile, RefusedError
+from loaders.stretches import FileBytes, bytes_at
+
+
+def read_json(file: DumpFile) -> Any:
+    """The value of a JSON file; NaN, Infinity and -Infinity are taken, as Python writes them."""
+    bytes_ = FileBytes.of(file)
+    if bytes_.size > file.limits.document:
+        raise RefusedError("objects", file.name, f"it is a JSON text of {bytes_.size} bytes.")
+    with bytes_.opened() as descriptor:
+        text = bytes_at(descriptor, 0, bytes_.size, bytes_)
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise RefusedError("depth", file.name, "its values are nested too deep.") from error
+    except ValueError as error:
+        whole = text.rstrip().endswith(b"}")
+        code, reason = ("damaged", f"{error}.") if whole else ("truncated", "it ends too early.")
+        raise RefusedError(code, file.name, reason) from error

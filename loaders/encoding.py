@@ -1,0 +1,56 @@
+"""How the elements of a tensor lie in a file, and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.runs import Array
+from loaders.dtypes import BITS, holds
+from loaders.part import RefusedError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """One element: in the file (`file`, with its byte order), as stored, as meant, as handed out.
+
+    `storage` and `logical` are names as in TensorInfo; `decoded` is the type of arrays we return.
+    """
+
+    file: np.dtype[Any]
+    storage: str
+    logical: str
+    decoded: np.dtype[Any]
+
+    def decode(self, raw: NDArray[Any]) -> Array:
+        """Values of raw elements, whose dtype is `file`; a view if the bytes are right already."""
+        if self.decoded == np.bool_:
+            return np.asarray(raw != 0)
+        if not self.file.isnative:
+            raw = raw.astype(self.file.newbyteorder("="))
+        return raw if raw.dtype == self.decoded else raw.view(self.decoded)
+
+
+def meant(file: np.dtype[Any], storage: str, logical: str | None, where: str) -> Encoding:
+    """The encoding of stored elements under the format a dump declares for them, if any.
+
+    RefusedError where what is stored cannot hold what is declared.
+    """
+    bits = None if logical is None else BITS.get(logical)
+    fits = bits is not None and np.dtype(bits).itemsize == file.itemsize
+    if storage == "opaque":
+        if logical is None or not fits:
+            reason = f"it holds opaque elements of {file.itemsize} bytes without a fitting dtype."
+            hint = "Say what they are in an attribute `dtype`, for example `bfloat16`."
+            raise RefusedError("dtype", where, reason, hint)
+        return Encoding(file, logical, logical, np.dtype(bits))
+    logical = logical or storage
+    if fits and file.kind in "iu" and storage != logical:
+        return Encoding(file, storage, logical, np.dtype(bits))
+    if not holds(storage, logical):
+        raise RefusedError("dtype", where, f"it declares {logical} but stores {storage}.")
+    decoded = np.dtype(BITS.get(storage, storage))
+    return Encoding(file, storage, logical, decoded)

@@ -1,0 +1,116 @@
+"""Values in a deflated member of an archive, inflated in pieces, never more than declared."""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.runs import Array, Selection
+from core.selection import axes_of
+from loaders.archive import Member
+from loaders.encoding import Encoding
+from loaders.hdf5.tiles import restretched
+from loaders.part import RefusedError
+from loaders.stretches import FileBytes
+
+_PIECE = 1 << 20  # bytes, on both sides of the decompressor
+
+
+def inflated(bytes_: FileBytes, member: Member) -> Iterator[bytes]:
+    """The bytes of a deflated member in pieces of at most 1 MiB; RefusedError where they differ
+    in number or checksum from what the archive declares.
+    """
+    machine, made, checksum = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0
+    for piece in _pieces(bytes_, member, machine):
+        made += len(piece)
+        checksum = zlib.crc32(piece, checksum)
+        if made > member.size:
+            raise RefusedError("inflate", member.where, "it inflates to more than it declares.")
+        yield piece
+    if made < member.size:
+        raise RefusedError("chunk-length", member.where, "it inflates to less than it declares.")
+    if checksum != member.checksum:
+        raise RefusedError("checksum", member.where, "its checksum is wrong.")
+
+
+def _pieces(bytes_: FileBytes, member: Member, machine: Any) -> Iterator[bytes]:
+    at, end, waiting = member.offset, member.offset + member.stored, b""
+    with bytes_.opened() as descriptor:
+        while not machine.eof and (waiting or at < end):
+            if not waiting:
+                waiting = os.pread(descriptor, min(_PIECE, end - at), at)
+                at += len(waiting)
+            if not waiting:
+                return  # shorter than it was; said as too little made
+            try:
+                piece = machine.decompress(waiting, _PIECE)
+            except zlib.error as error:
+                raise RefusedError("inflate", member.where, "it cannot be inflated.") from error
+            waiting = machine.unconsumed_tail
+            if piece:
+                yield piece
+
+
+@dataclass(frozen=True, slots=True)
+class Inflated:
+    """An array in a deflated member; the whole of it counts as one storage chunk.
+
+    `skipped` bytes stand before the values; `fortran`: the first axis varies fastest.
+    """
+
+    bytes: FileBytes
+    member: Member
+    skipped: int
+    shape: tuple[int, ...]
+    encoding: Encoding
+    fortran: bool
+
+    def chunks(self, elements: int) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements`, the last one shorter."""
+        if 0 in self.shape:
+            return iter(())
+        if self.fortran:
+            flat: Iterator[Array] = iter([self._whole().reshape(-1)])
+        else:
+            flat = (self.encoding.decode(raw) for raw in self._elements())
+        return restretched(flat, elements)
+
+    def read(self, selection: Selection) -> Array:
+        """The selected part, out of all of it."""
+        index = tuple(_index(axis) for axis in axes_of(selection, self.shape))
+        return np.array(self._whole()[index])
+
+    def _whole(self) -> Array:
+        size = math.prod(self.shape)
+        raw = np.empty(size, self.encoding.file)
+        at = 0
+        for piece in self._elements():
+            raw[at : at + piece.size] = piece
+            at += piece.size
+        order = self.shape[::-1] if self.fortran else self.shape
+        whole = self.encoding.decode(raw).reshape(order)
+        return np.array(whole.T, order="C") if self.fortran else whole
+
+    def _elements(self) -> Iterator[NDArray[Any]]:
+        """Raw elements in the order of the file, as many in a piece as are whole."""
+        unit, skip, rest = self.encoding.file.itemsize, self.skipped, b""
+        for piece in inflated(self.bytes, self.member):
+            data = rest + piece[skip:]
+            skip = max(0, skip - len(piece))
+            whole = len(data) - len(data) % unit
+            rest = data[whole:]
+            yield np.frombuffer(data[:whole], self.encoding.file)
+
+
+def _index(axis: int | range) -> int | slice:
+    if isinstance(axis, int):
+        return axis
+    stop = axis.stop if axis.stop >= 0 else None
+    return slice(axis.start, stop, axis.step)

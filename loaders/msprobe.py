@@ -1,0 +1,225 @@
+"""Dumps of msprobe (MindStudio): `dump.json` beside `dump_tensor_data/`, one folder a process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.runs import Problem
+from core.tensors import Pass, Slot, TensorInfo
+from loaders.documents import read_json
+from loaders.msprobe_names import Entry, entries
+from loaders.names import last_known, rank_of, shown, step_of
+from loaders.npy_array import npy_tensor
+from loaders.part import DumpFile, Part, RefusedError, Source
+from loaders.registry import LOADERS, Claim, Loader
+from loaders.torch_tensor import Stored, torch_tensor
+
+_DATA = "dump_tensor_data/"
+_BESIDE = frozenset({"stack.json", "construct.json", "dump_error_info.log"})
+# The keys of an entry, in the order a call has them: handed in, own, made.
+_KEYS: Mapping[str, tuple[str, Slot]] = {
+    "input_args": ("input", "input"),
+    "input": ("input", "input"),
+    "input_kwargs": ("kwargs", "input"),
+    "parameters": ("parameters", "parameter"),
+    "output": ("output", "output"),
+}
+_DEEPEST = 16  # containers within one argument
+_OURS = re.compile(rb'\s*\{\s*"(task|level|framework|dump_data_dir|data)"\s*:')
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One tensor of an entry as dump.json tells of it."""
+
+    entry: Entry
+    label: str  # as in the name: `input.0`, `kwargs.mask`, `parameters.weight`
+    argument: str
+    pass_: Pass
+    slot: Slot
+    said: Mapping[str, Any]
+    told: str  # its name in dump.json
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What comes of the leaves of one dump.json."""
+
+    file: DumpFile
+    step: int | None
+    rank: int | None
+    items: list[tuple[TensorInfo, Source]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    without_values: int = 0
+    more: int = 0
+
+    def add(self, leaf: Leaf) -> None:
+        """Describe a tensor, or name what is wrong with it."""
+        if not isinstance(leaf.said.get("data_name"), str):
+            self.without_values += 1
+            return
+        try:
+            self.items.append(self._item(leaf))
+        except RefusedError as refusal:
+            if len(self.problems) < self.file.limits.problems:
+                self.problems.append(refusal.problem)
+            else:
+                self.more += 1
+
+    def _item(self, leaf: Leaf) -> tuple[TensorInfo, Source]:
+        name = f"{leaf.entry.name}.{leaf.label}"
+        stored = self._stored(leaf.said)
+        shape = leaf.said.get("shape")
+        if isinstance(shape, list) and tuple(shape) != stored.shape:
+            what = f"dump.json says the shape is {shape}, its file holds {list(stored.shape)}."
+            self.problems.append(Problem("shape", f"{self.file.name}: {shown(leaf.told)}", what))
+        info = TensorInfo(
+            id=shown(name),
+            name=shown(name),
+            module=shown(leaf.entry.module),
+            argument=shown(leaf.argument),
+            pass_=leaf.pass_,
+            slot=leaf.slot,
+            shape=stored.shape,
+            storage_dtype=stored.encoding.storage,
+            dtype=stored.encoding.logical,
+            order=len(self.items),
+            module_class=shown(leaf.entry.module_class),
+            op=shown(leaf.entry.op),
+            call=leaf.entry.call,
+            step=self.step,
+            rank=self.rank,
+            order_recorded=True,
+            dtype_inferred=stored.inferred,
+            attrs={"dump_name": shown(leaf.told)} if leaf.told != name else {},
+        )
+        return info, stored.source
+
+    def _stored(self, said: Mapping[str, Any]) -> Stored:
+        """The values, looked up among the files of the dump: no path out of dump.json is opened."""
+        name = said["data_name"]
+        where = f"{self.file.name}: {shown(name)}"
+        file = self.file.beside.get(f"{_DATA}{shown(name)}")
+        if file is None:
+            reason = "dump.json names this file; it is not in dump_tensor_data."
+            raise RefusedError("gone", where[:300], reason)
+        declared = said.get("dtype") if isinstance(said.get("dtype"), str) else None
+        return npy_tensor(file, declared) if name.endswith(".npy") else torch_tensor(file, declared)
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether a `dump.json` (or `debug.json`) begins with one of msprobe's own keys."""
+    return path.name in _LEADS and _OURS.match(head) is not None
+
+
+def open_file(file: DumpFile) -> Part:
+    """Tensors in the order of dump.json, which is the order in which calls ended.
+
+    The absolute folder named inside is the writer's: values are looked for beside dump.json.
+    """
+    document = read_json(file)
+    data = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(data, dict):
+        raise RefusedError("damaged", file.name, "it has no entries under `data`.")
+    parts = PurePosixPath(file.name).parts[:-1]
+    reading = _Reading(file, last_known(map(step_of, parts)), last_known(map(rank_of, parts)))
+    parents, doubts = _parents(file)
+    meaning = entries(data, parents)
+    for name, content in data.items():
+        for leaf in _leaves(meaning[name], name, content):
+            reading.add(leaf)
+    return Part(
+        tuple(reading.items), _provenance(document), (*doubts, *_problems(reading, document))
+    )
+
+
+def _parents(file: DumpFile) -> tuple[dict[str, str | None], list[Problem]]:
+    """construct.json, and what is wrong with it; functions have no module where it is missing."""
+    construct = file.beside.get("construct.json")
+    if construct is None:
+        return {}, []
+    try:
+        tree = read_json(construct)
+    except RefusedError as refusal:
+        return {}, [refusal.problem]
+    if not isinstance(tree, dict):
+        return {}, [Problem("damaged", construct.name, "it is not a tree of names.")]
+    return {n: p if isinstance(p, str) else _first_text(p) for n, p in tree.items()}, []
+
+
+def _first_text(parent: Any) -> str | None:
+    """The name in a parent that is a list, as some versions write it; else none."""
+    return parent[0] if isinstance(parent, list) and parent and isinstance(parent[0], str) else None
+
+
+def _leaves(entry: Entry, told: str, content: Any) -> Iterator[Leaf]:
+    if not isinstance(content, dict):
+        return
+    if entry.way == "parameters_grad":
+        for key, value in content.items():
+            for label, said in _tensors(value, key, 0):
+                label = label.removesuffix(".0") if isinstance(value, list) else label
+                yield Leaf(entry, label, label, "gradient", "parameter", said, f"{told}.{label}")
+    elif not entry.way:
+        for label, said in _tensors(content, "", 0):
+            yield Leaf(entry, label, label, "unknown", "value", said, f"{told}.{label}")
+    else:
+        yield from _arguments(entry, told, content)
+
+
+def _arguments(entry: Entry, told: str, content: Mapping[str, Any]) -> Iterator[Leaf]:
+    for key, (word, slot) in _KEYS.items():
+        for argument, said in _tensors(content.get(key), "", 0):
+            pass_: Pass = "backward" if entry.way == "backward" else "forward"
+            label = f"{word}.{argument}" if argument else word
+            pass_ = "parameter" if slot == "parameter" else pass_
+            yield Leaf(entry, label, argument, pass_, slot, said, f"{told}.{label}")
+
+
+def _tensors(value: Any, path: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Tensors in an argument, by dotted path; scalars, texts and None are settings, not tensors."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict) and isinstance(value.get("shape"), list) and "type" in value:
+        yield path, value
+        return
+    members: Iterator[tuple[Any, Any]] = iter(())
+    if isinstance(value, list):
+        members = iter(enumerate(value))
+    elif isinstance(value, dict):
+        members = iter(value.items())
+    for key, member in members:
+        yield from _tensors(member, f"{path}.{key}" if path else str(key), depth + 1)
+
+
+def _problems(reading: _Reading, document: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from reading.problems
+    if reading.more:
+        yield Problem("more", reading.file.name, f"{reading.more} more problems like these.")
+    if reading.without_values:
+        task = document.get("task")
+        what = (
+            f"{reading.without_values} tensors of this dump (task {shown(str(task)[:40])!r}) are "
+            "statistics or checksums without values, which are not compared. "
+            "Dump again with task `tensor`."
+        )
+        yield Problem("statistics-only", reading.file.name, what)
+
+
+def _provenance(document: Mapping[str, Any]) -> dict[str, str]:
+    said = {key: document.get(key) for key in ("framework", "level", "task")}
+    texts = {k: shown(v[:80]) for k, v in said.items() if isinstance(v, str)}
+    framework = {"framework": texts.pop("framework")} if "framework" in texts else {}
+    return {"format": "msprobe", **framework, **{f"msprobe.{k}": v for k, v in texts.items()}}
+
+
+def _owns(within: str) -> bool:
+    return within in _BESIDE or within.startswith(_DATA)
+
+
+_LEADS = frozenset({"dump.json", "debug.json"})
+LOADERS.register(Loader("msprobe", "msprobe", sniff, open_file, claim=Claim(_LEADS, _owns)))
