@@ -13,8 +13,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 .PHONY: run test check fix bench samples docs browser clean
 
 run: $(VENV)/run  ## create the environment, install, start the app on the sample dumps
-	$(BIN)/python -m metrics.compile
-	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
+	$(BIN)/python -m metrics.compile & exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
 
 test: $(VENV)/test browser check  ## install everything needed to test, then check
 

@@ -18,6 +18,8 @@ from metrics import METRICS
 
 # How many times the floor a pair may show before rounding no longer explains it.
 LIMIT = 6.0
+# And how many it may show after inputs that do not explain them, which is stronger evidence.
+JUMP = 4.0
 # An honest operator hands on at most this multiple of its inputs' error (the 99th percentile of
 # measured gains is 2.6 for a linear layer and 3.2 for softmax).
 GAIN = 3.0
@@ -173,19 +175,19 @@ def _verdicts(
         verdict: Verdict = "rounding"
         if pair.stats is None:
             verdict = "uncompared"
-        elif _is_off(comparison, pair, total):
+        elif _is_off(comparison, pair, total, handed):
             verdict = _verdict(pair, total, handed, flow)
         flow.add(pair, verdict)
         verdicts.append(verdict)
     return tuple(verdicts)
 
 
-def _is_off(comparison: Comparison, pair: Pair, total: float) -> bool:
+def _is_off(comparison: Comparison, pair: Pair, total: float, handed: float) -> bool:
     if pair.stats is None:
         return False
     if comparison.settings.tolerance is not None:
         return pair.stats.mismatches > 0
-    return total > LIMIT
+    return total > LIMIT or (total > JUMP and total > GAIN * math.hypot(handed, 1.0))
 
 
 def _verdict(pair: Pair, total: float, handed: float, flow: _Flow) -> Verdict:

@@ -90,13 +90,14 @@ def _naming(dataset: Dataset, calls: Calls) -> Naming:
     plain = plain if rank is None else replace(plain, rank=rank)
     match = _NAME.fullmatch(dataset.place.links[-1])
     if match is None:  # something else that was saved along
-        module, _, argument = plain.name.replace("/", ".").rpartition(".")
-        return replace(plain, module=module, argument=argument)
+        module, _, op = plain.name.replace("/", ".").rpartition(".")
+        return replace(plain, module=module, op=op)
     pass_, slot = _ROLES[match["way"], match["slot"]]
     counter = {"counter": int(match["n"])} if match["n"] else {}
     return replace(
         plain,
         module=match["path"] or "",
+        op="",
         argument=match["argument"],
         pass_=pass_,
         slot=slot,

@@ -51,7 +51,13 @@ def essence(document: dict) -> dict:
         "counts": document["counts"],
         "first_divergence": first and {k: first[k] for k in ("module", "slot", "tensor", "step")},
         "pairs": {
-            p["name"]: [p["verdict"], p["match"]["method"], p["times_floor"]]
+            p["name"]: [
+                p["module"],
+                p["slot"],
+                p["verdict"],
+                p["match"]["method"],
+                p["times_floor"],
+            ]
             for p in document["pairs"]
         },
     }

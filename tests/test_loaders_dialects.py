@@ -26,7 +26,7 @@ CASEBOOK = Path(__file__).parent.parent.parent / "shared" / "casebook"
 
 
 def facts(tensor: TensorInfo) -> tuple[Any, ...]:
-    return tensor.module, tensor.module_class, tensor.slot_label, tensor.call
+    return tensor.operator, tensor.module_class, tensor.slot_label, tensor.call
 
 
 def test_torch_xray_names_say_module_class_slot_and_call(tmp_path: Path) -> None:
@@ -105,8 +105,7 @@ def test_a_plain_file_is_named_by_its_paths_steps_and_ranks(tmp_path: Path) -> N
         "step3/rank1/layers.10/attn/out",
         "step4/rank0/flat.name",
     ]
-    assert facts(run["step3/rank1/layers.2/attn/out"]) == ("layers.2.attn", "", "value", 0)
-    assert run["step3/rank1/layers.2/attn/out"].operator == "layers.2.attn.out"
+    assert facts(run["step3/rank1/layers.2/attn/out"]) == ("layers.2.attn.out", "", "value", 0)
     assert run["step4/rank0/flat.name"].attrs["note"] == "mine"
     assert run["step4/rank0/flat.name"].dims == ("hidden",)
     assert run["rank1/nchw"].dims == ("N", "C", "H", "W")
@@ -142,7 +141,7 @@ def test_our_own_attributes_count_whatever_the_path_says(tmp_path: Path) -> None
     run = open_run(tmp_path)
     tensor = run["step2/rank1/a"]
     assert (*facts(tensor), tensor.op, tensor.order, tensor.dims) == (
-        *("layers.3.attn", "Attention", "forward_output.0", 2),
+        *("layers.3.attn.softmax", "Attention", "forward_output.0", 2),
         *("softmax", 0, ("b", "s")),
     )
     assert tensor.attrs == {"eps": 1e-5, "is_causal": True, "same_as": "/other", "stride": [3, 1]}

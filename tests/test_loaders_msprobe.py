@@ -414,10 +414,6 @@ def test_the_planted_fault_is_where_most_error_is_first_added(real: dict[str, Ru
 
 
 @needs_real
-@pytest.mark.xfail(
-    strict=True,
-    reason="the fault is 5.6 floors, the first verdict starts at 6: it takes replayed operators",
-)
 @pytest.mark.parametrize("reference", ["bf16", "fp32"])
 def test_the_planted_fault_is_the_first_divergence(real: dict[str, Run], reference: str) -> None:
     comparison = compare(real[reference], real["bf16_fault"])
