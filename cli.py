@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.compare import Progress, Report, compare, shape_text
+from analysis.compare import Progress, Report, compare
 from analysis.export import comparison_json
 from analysis.table import pair_table
 from analysis.verdict import judge
 from charts.names import plain
 from core.comparison import Comparison, Judgement, Settings, Tolerance
 from core.errors import ExplorerError, SelectionError
-from core.numbers import error, size, times_floor
+from core.numbers import error, shape, size, times_floor
 from core.runs import Run, nbytes
 from core.selection import selection_from_text
 from loaders import open_run
@@ -95,7 +95,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
         print(f"  {plain(key)}: {plain(value)}")
     for tensor in run.tensors.values():
         stored = "" if tensor.storage_dtype == tensor.dtype else f" in {tensor.storage_dtype}"
-        print(f"{plain(tensor.id)}  {tensor.dtype}{stored}  {shape_text(tensor.shape)}")
+        print(f"{plain(tensor.id)}  {tensor.dtype}{stored}  {shape(tensor.shape)}")
     _print_problems(run)
     return PASS
 
@@ -103,7 +103,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
 def _inspect_tensor(run: Run, tensor_id: str, selection: str) -> int:
     tensor = run[tensor_id]
     values = run.read(tensor_id, selection_from_text(selection, shape=tensor.shape))
-    print(f"{plain(tensor.id)}  {tensor.dtype}  {shape_text(tensor.shape)}")
+    print(f"{plain(tensor.id)}  {tensor.dtype}  {shape(tensor.shape)}")
     print(values)
     return PASS
 

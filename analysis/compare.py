@@ -16,6 +16,7 @@ from analysis.floor import default_tolerance
 from analysis.matching import Matching, match
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
 from core.errors import CompareError, LoadError
+from core.numbers import shape
 from core.runs import Array, Run, nbytes
 from core.tensors import TensorInfo
 from metrics import accumulator, formats
@@ -170,18 +171,13 @@ class _Reader:
 def incomparable(a: TensorInfo, b: TensorInfo) -> str | None:
     """Why two tensors cannot be compared element by element; None when they can."""
     if a.shape != b.shape:
-        return f"shapes differ: {shape_text(a.shape)} against {shape_text(b.shape)}"
+        return f"shapes differ: {shape(a.shape)} against {shape(b.shape)}"
     kinds = formats.kind(a.dtype), formats.kind(b.dtype)
     if kinds[0] != kinds[1]:
         return f"kinds differ: {a.dtype} against {b.dtype}"
     if a.size == 0:
         return "both sides are empty"
     return None
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    """`1 × 8 × 384`, or `scalar`."""
-    return " × ".join(map(str, shape)) or "scalar"
 
 
 def _summary(run: Run, reader: _Reader) -> RunSummary:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.compare import shape_text
 from core.comparison import Comparison, Judgement, Pair
+from core.numbers import shape
 from metrics import METRICS
 
 _FACTS = [
@@ -61,7 +61,7 @@ def _facts(pair: Pair) -> dict[str, object]:
         "order": a.order,
         "dtype_reference": a.dtype,
         "dtype_candidate": b.dtype,
-        "shape": shape_text(a.shape),
+        "shape": shape(a.shape),
         "elements": a.size,
         "match": pair.match.method,
         "match_note": pair.match.note,

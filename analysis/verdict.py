@@ -74,8 +74,8 @@ def judge(comparison: Comparison) -> Judgement:
     """Verdict of every pair and of the whole.
 
     Uncompared: no statistics. Rounding: within `LIMIT` times the floor (with a tolerance of the
-    user's: no mismatch). An output beyond it whose own inputs are within, and that exceeds what an
-    honest operator makes of its inputs' error, is a fault; one that only crept over the limit is
+    user's: no mismatch). An output that exceeds what an honest operator makes of its inputs' error
+    is a fault, from `JUMP` times the floor on; one that only crept over the limit is
     watch; what creeps over it after an earlier fault, has inputs beyond it, or contains what is off
     is inherited. A parameter is nobody's output: beyond the limit it is a fault itself. First
     divergence is the first fault in execution order, else the first watch.

@@ -130,6 +130,24 @@ def _small(bins: Ints, tally: Ints, first: int, last: int, normal: int) -> tuple
     return zero, subnormal
 
 
+@inlined
+def _values_and_joint(
+    tops: Any, joint: Any, form: Ints, counts: Ints, bins: Ints, tally: Ints, ends: Ints
+) -> int:
+    """The first three histograms, with the counts of zeros and subnormals; where they end."""
+    n = 0
+    for side in range(2):
+        seen = at.SEEN_A + 2 * side
+        first = n
+        n = _values(tops[side], form, counts[seen], counts[seen + 1], bins, tally, n)
+        ends[side] = n
+        small = _small(bins, tally, first, n, form[at.NORMAL_A + side])
+        ends[6 + 2 * side], ends[7 + 2 * side] = small
+    n = _joint(joint, form, counts, bins, tally, n)
+    ends[2] = n
+    return n
+
+
 @kernel
 def collect_narrow(
     tops: Any,
@@ -148,16 +166,7 @@ def collect_narrow(
     tops, joint = borrowed(tops), borrowed(joint)
     bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
     planes = borrowed(planes)
-    n = 0
-    for side in range(2):
-        seen = at.SEEN_A + 2 * side
-        first = n
-        n = _values(tops[side], form, counts[seen], counts[seen + 1], bins, tally, n)
-        ends[side] = n
-        small = _small(bins, tally, first, n, form[at.NORMAL_A + side])
-        ends[6 + 2 * side], ends[7 + 2 * side] = small
-    n = _joint(joint, form, counts, bins, tally, n)
-    ends[2] = n
+    n = _values_and_joint(tops, joint, form, counts, bins, tally, ends)
     n = _ulps(planes[2], counts[at.FINITE], counts[at.ULP_ZERO], bins, tally, n)
     ends[3] = n
     for side in range(2):
@@ -190,16 +199,7 @@ def collect_wide(
     """As `collect_narrow`, with tables of significand bits and ulp bins."""
     tops, joint = borrowed(tops), borrowed(joint)
     bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
-    n = 0
-    for side in range(2):
-        seen = at.SEEN_A + 2 * side
-        first = n
-        n = _values(tops[side], form, counts[seen], counts[seen + 1], bins, tally, n)
-        ends[side] = n
-        small = _small(bins, tally, first, n, form[at.NORMAL_A + side])
-        ends[6 + 2 * side], ends[7 + 2 * side] = small
-    n = _joint(joint, form, counts, bins, tally, n)
-    ends[2] = n
+    n = _values_and_joint(tops, joint, form, counts, bins, tally, ends)
     n = _small_table(ulps, bins, tally, n)
     ends[3] = n
     for side in range(2):

@@ -16,6 +16,7 @@ from metrics.engine.merging import merge_sums
 from metrics.engine.narrow import MAGNITUDE, NORMAL, OCTAVES, ONE, TOPS, ZERO, Words
 from metrics.engine.narrow_ulps import ulps as ulp_distances
 from metrics.engine.planes import add_marks
+from metrics.engine.sieve import sieve
 
 _PLUS, _MINUS = np.int32(0x7F800000), np.int32(-0x7F800001)  # keys of the infinities
 
@@ -108,53 +109,6 @@ def _joint_keys_with_subnormals(a: Floats32, e: Floats, count: int, keys: Words)
                 row += 1
         own = np.int64(z[i] >> np.uint64(52)) & 0x7FF
         keys[i] = np.uint32(row * 304 + (own - 873 if own else 0))
-
-
-@inlined
-def _sieve(
-    a: Floats32,
-    b: Floats32,
-    count: int,
-    own_a: Floats32,
-    own_b: Floats32,
-    both_a: Floats32,
-    both_b: Floats32,
-    where: Ints,
-    counts: Ints,
-) -> tuple[int, int, int]:
-    """Part the finite values of each side, and of both, from the rest, which is counted."""
-    n_a = n_b = n = 0
-    for i in range(count):
-        p, q = a[i], b[i]
-        fine_a, fine_b = abs(p) < np.inf, abs(q) < np.inf
-        if fine_a:
-            own_a[n_a] = p
-            n_a += 1
-        else:
-            _count_odd(p, at.SIDE_A, counts)
-        if fine_b:
-            own_b[n_b] = q
-            n_b += 1
-        else:
-            _count_odd(q, at.SIDE_B, counts)
-        if fine_a and fine_b:
-            both_a[n], both_b[n], where[n] = p, q, i
-            n += 1
-        elif p != p and q != q:
-            counts[at.NAN_BOTH] += 1
-        elif p == q:
-            counts[at.INF_EQUAL] += 1
-    return n_a, n_b, n
-
-
-@inlined
-def _count_odd(value: float, side: int, counts: Ints) -> None:
-    if value != value:
-        counts[side + at.OWN_NAN] += 1
-    elif value > 0:
-        counts[side + at.OWN_PLUS] += 1
-    else:
-        counts[side + at.OWN_MINUS] += 1
 
 
 @inlined
@@ -346,7 +300,7 @@ def run_narrow(
         if not whole:
             own_a, own_b = floats[2, :n], floats[3, :n]
             both_a, both_b = floats[0, :n], floats[1, :n]
-            n_a, n_b, m = _sieve(a, b, n, own_a, own_b, both_a, both_b, where, counts)
+            n_a, n_b, m = sieve(a, b, n, own_a, own_b, both_a, both_b, where, counts)
             a, b = both_a, both_b
             found_a, found_b = narrow.scan(own_a, n_a), narrow.scan(own_b, n_b)
         guess_a = guess_b = 0.0

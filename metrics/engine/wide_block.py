@@ -14,47 +14,11 @@ from metrics.engine.jit import bytes_at, inlined, kernel
 from metrics.engine.layout import BLOCK
 from metrics.engine.loading import I64, U64, Floats, Floats32, Ints, load_wide
 from metrics.engine.merging import align_profile, merge_sums
+from metrics.engine.sieve import sieve
 from metrics.engine.wide import INFINITE, Words64
 
 A, B, E, M, OWN_A, OWN_B, S_A, S_B, S_E = 0, 1, 2, 3, 4, 5, 6, 7, 8  # rows of the arrays of a block
 ROWS = 9
-
-
-@inlined
-def _sieve(arrays: Any, count: int, where: Ints, counts: Ints) -> tuple[int, int, int]:
-    """Part the finite values of each side, and of both, from the rest, which is counted."""
-    n_a = n_b = n = 0
-    for i in range(count):
-        p, q = arrays[A, i], arrays[B, i]
-        fine_a, fine_b = abs(p) < np.inf, abs(q) < np.inf
-        if fine_a:
-            arrays[OWN_A, n_a] = p
-            n_a += 1
-        else:
-            _count_odd(p, at.SIDE_A, counts)
-        if fine_b:
-            arrays[OWN_B, n_b] = q
-            n_b += 1
-        else:
-            _count_odd(q, at.SIDE_B, counts)
-        if fine_a and fine_b:
-            arrays[A, n], arrays[B, n], where[n] = p, q, i
-            n += 1
-        elif p != p and q != q:
-            counts[at.NAN_BOTH] += 1
-        elif p == q:
-            counts[at.INF_EQUAL] += 1
-    return n_a, n_b, n
-
-
-@inlined
-def _count_odd(value: float, side: int, counts: Ints) -> None:
-    if value != value:
-        counts[side + at.OWN_NAN] += 1
-    elif value > 0:
-        counts[side + at.OWN_PLUS] += 1
-    else:
-        counts[side + at.OWN_MINUS] += 1
 
 
 @inlined
@@ -301,8 +265,9 @@ def run_wide(
         n_a, n_b, m = n, n, n
         own_a, own_b = arrays[A], arrays[B]
         if not whole:
-            n_a, n_b, m = _sieve(arrays, n, where, counts)
             own_a, own_b = arrays[OWN_A], arrays[OWN_B]
+            a, b = arrays[A], arrays[B]
+            n_a, n_b, m = sieve(a, b, n, own_a, own_b, a, b, where, counts)
         part[:] = 0.0
         if n_a:
             _side(
