@@ -108,10 +108,13 @@ def explain(error: ExplorerError) -> None:
 
 def show(view: View, **options: str) -> str:
     """The shell command that prints the comparison of the view; empty options are left out."""
-    words = ["python", "cli.py", "show", view.comparison.id]
-    for name, value in options.items():
-        words += [f"--{name}", value] if value else []
-    return shlex.join(words)
+    return command("show", view.comparison.id, **options)
+
+
+def command(*words: str, **options: str) -> str:
+    """A shell command of the product; empty options are left out."""
+    given = [part for name, value in options.items() if value for part in (f"--{name}", value)]
+    return shlex.join(["python", "cli.py", *words, *given])
 
 
 def foot(command: str) -> None:

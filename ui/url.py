@@ -1,6 +1,6 @@
 """The address is the state: what each parameter means, how it is read, written and linked.
 
-Path = what (`overview`, `layers`, `tensor`, `drift`; the empty path is Runs), query = how:
+Path = what (a key of `PAGES`; the empty path is Runs), query = how:
 
 | name | holds |
 |---|---|
@@ -8,6 +8,7 @@ Path = what (`overview`, `layers`, `tensor`, `drift`; the empty path is Runs), q
 | t | id of the reference's tensor |
 | m | metric id, or `times_floor` |
 | at | module path drilled into |
+| f | id of a finding |
 | sel | slice as text, `0, 2:5` |
 | step, rank | the one step or rank shown; absent: all |
 | job | comparison being computed (Runs) |
@@ -34,6 +35,7 @@ PAGES: Mapping[str, str] = {
     "overview": "Overview",
     "layers": "Layers",
     "tensor": "Tensor",
+    "findings": "Findings",
     "drift": "Drift",
 }
 CARRIED = ("c", "m", "step", "rank")
