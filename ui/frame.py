@@ -18,7 +18,7 @@ from charts.tokens import Theme
 from core.comparison import Comparison, Judgement
 from core.errors import ExplorerError, NotHereError
 from store import workspace as store
-from ui import browser, context, style, url
+from ui import browser, context, style, tools, url
 from ui.markup import anchor
 from ui.navigation import current_theme
 
@@ -64,6 +64,7 @@ def shell() -> Iterator[None]:
     """Style, in-app links and the edge for errors, for a page without a comparison."""
     style.apply(current_theme())
     browser.frame()
+    tools.draw()
     with _edge():
         yield
 

@@ -93,7 +93,7 @@ def _name(shown: Entry, prefix: str, *, strong: bool) -> str:
 
 def _whole(shown: Entry) -> str:
     """Name of the block that holds the others."""
-    return shown.operator.rsplit(".", 1)[-1] or "model"
+    return ".".join(shown.operator.split(".")[-2:]) or "model"
 
 
 def _bar(shown: Entry) -> str:
