@@ -3,11 +3,14 @@
 import streamlit as st
 
 from ui import frame
-from ui.cards.findings import answer, bundle, listed, where, why
+from ui.cards.findings import answer, bundle, listed, present, where, why
 
 with frame.page("Findings") as view:
     diagnosis = view.workspace.diagnosis(view.comparison.id)
     finding = listed.chosen(diagnosis)
+    if present.is_on():
+        present.draw(view, diagnosis, finding)
+        st.stop()
     left, right = st.columns([1, 3.6], gap="medium")
     with left:
         listed.draw(diagnosis, finding)

@@ -124,3 +124,20 @@ def test_hostile_names_stay_text(kept: fakes.FakeWorkspace) -> None:
     with_finding(kept, fakes.finding(operator=fakes.HOSTILE, zone=(fakes.HOSTILE,)))
     shown = html_of(open_page("findings", c="c0ffee"))
     assert "<img" not in shown
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_presenter_shows_one_finding_and_where_the_keys_lead() -> None:
+    page = open_page("findings", c="c0ffee", present="1")
+    shown = html_of(page)
+    assert not page.exception
+    assert "finding 1 of 2" in shown
+    assert "f=F2&amp;present=1" in shown
+    assert "Check next" not in shown
+
+
+def test_the_presenter_without_findings_shows_the_verdict(kept: fakes.FakeWorkspace) -> None:
+    with_finding(kept, verdict="rounding")
+    page = open_page("findings", c="c0ffee", present="1")
+    assert not page.exception
+    assert "px-big" in html_of(page)

@@ -22,14 +22,19 @@ _NONE = {
 def draw(finding: Finding) -> None:
     """The head of an open finding."""
     text = describe(finding)
-    side = "" if finding.side == "unknown" else f" in the {SIDES[finding.side].lower()}"
-    word = finding_word(finding.verdict, _SAID[finding.verdict] + side.replace("the both", "both"))
+    word = said_of(finding)
     sure = f'<span class="px-chip">confidence {share(finding.confidence, 1)}</span>'
     st.html(
         f'<div class="px-answer"><p class="px-line-up">{word}{sure}{_place(finding)}</p>'
         f'<h1>{for_html(text.title, 400)}</h1><p class="px-muted">{for_html(text.detail, 1200)}</p>'
         f"{_zone(finding)}</div>"
     )
+
+
+def said_of(finding: Finding) -> str:
+    """Verdict and side: `Fault in the candidate`."""
+    side = "" if finding.side == "unknown" else f" in the {SIDES[finding.side].lower()}"
+    return finding_word(finding.verdict, _SAID[finding.verdict] + side.replace("the both", "both"))
 
 
 def nothing(diagnosis: Diagnosis) -> None:
