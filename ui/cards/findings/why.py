@@ -6,7 +6,7 @@ import math
 
 import streamlit as st
 
-from analysis.findings.texts import mechanism_name
+from analysis.findings.texts import title_of
 from analysis.views_distributions import axis_curve, concentration
 from charts.names import for_html
 from charts.profiles import axis_profile, title
@@ -45,7 +45,7 @@ def runner_up(finding: Finding) -> None:
         return
     second = finding.hypotheses[1]
     left = "" if math.isnan(second.after) else f": {times_floor(second.after)} would remain"
-    said = f"{mechanism_name(second.mechanism)}{left}. Confidence {share(second.confidence, 1)}."
+    said = f"{title_of(second)}{left}. Confidence {share(second.confidence, 1)}."
     st.html(f'{heading("Runner-up")}<p class="px-says">{for_html(said, 400)}</p>')
 
 
@@ -81,7 +81,7 @@ def _telling_axis(pair: Pair) -> int | None:
 
 
 def _row(hypothesis: Hypothesis, *, best: bool) -> tuple[str, ...]:
-    name = for_html(mechanism_name(hypothesis.mechanism), 200)
+    name = for_html(title_of(hypothesis), 200)
     return (
         f"<b>{name}</b>" if best else name,
         _dumbbell(hypothesis),
