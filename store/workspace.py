@@ -12,14 +12,17 @@ from typing import Any, Self, TypeVar
 
 import pandas as pd
 import sqlalchemy as sa
+from analysis.diagnose import DIAGNOSIS_VERSION, diagnose
+from blake3 import blake3
 
 from analysis.compare import compare
 from analysis.table import pair_table
 from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import NotHereError
+from core.findings import Diagnosis
 from metrics.engine.place import cache_folder
-from store import catalogue, comparisons, tokens
+from store import catalogue, comparisons, diagnoses, tokens
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
@@ -69,6 +72,7 @@ class Workspace:
         )
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
+        self._diagnoses: Recent[Diagnosis] = Recent(_KEPT_COMPARISONS)
         self._judgements: Recent[Judgement] = Recent(_KEPT_COMPARISONS)
         self._tables: Recent[pd.DataFrame] = Recent(_KEPT_COMPARISONS)
         self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
@@ -152,6 +156,17 @@ class Workspace:
         """What the analysis makes of a comparison."""
         return self._judgements.get(comparison_id, lambda: judge(self.comparison(comparison_id)))
 
+    def diagnosis(self, comparison_id: str) -> Diagnosis:
+        """The findings of a comparison; made from both dumps, unless they are kept already.
+
+        Raises NotHereError when they are not, and a dump is gone.
+        """
+        return self._diagnoses.get(comparison_id, lambda: self._diagnosed(comparison_id))
+
+    def redaction_key(self) -> bytes:
+        """Key for names that leave as hashes: the same for all reports of this server."""
+        return blake3(b"redaction", key=blake3(self._layout.secret()).digest()).digest()
+
     def table(self, comparison_id: str) -> pd.DataFrame:
         """One row a pair; shared by all sessions, so never change it."""
         return self._tables.get(
@@ -177,6 +192,14 @@ class Workspace:
         key = key_of(comparison_id, asked, *sorted(arguments.items()))
         result: T = answer() if key is None else self._answers.get(key, answer)
         return result
+
+    def _diagnosed(self, comparison_id: str) -> Diagnosis:
+        folder, compared = self._layout.comparisons, self.comparison(comparison_id)
+        kept = diagnoses.read(folder, comparison_id, version=DIAGNOSIS_VERSION)
+        if kept is None:
+            kept = self.ask(comparison_id, diagnose, comparison=compared)
+            diagnoses.write(folder, kept, version=DIAGNOSIS_VERSION)
+        return kept
 
     def upload_token(self, user: str) -> str:
         """A token that lets a browser upload for a user."""

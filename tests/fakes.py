@@ -217,6 +217,9 @@ class FakeWorkspace:
         compared = self.comparison(comparison_id)
         return self.found.get(comparison_id) or diagnosis(compared)
 
+    def redaction_key(self) -> bytes:
+        return b"key of a server"
+
     def table(self, comparison_id: str) -> pd.DataFrame:
         return table(self.comparison(comparison_id), self.judgement(comparison_id))
 

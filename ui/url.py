@@ -40,6 +40,7 @@ PAGES: Mapping[str, str] = {
     "tensor": "Tensor",
     "findings": "Findings",
     "drift": "Drift",
+    "report": "Report",
 }
 CARRIED = ("c", "m", "step", "rank")
 LANGUAGE = "lang"

@@ -77,9 +77,7 @@ def _trials(proposals: Sequence[Proposal]) -> list[Trial]:
     return [one for one in proposals if isinstance(one, Trial)]
 
 
-def _judged(
-    tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]
-) -> Iterable[Hypothesis]:
+def _judged(tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]) -> Iterable[Hypothesis]:
     lengths = [_description_length(trial, fit) for trial, fit in tried]
     accepted = [length for length, (_, fit) in zip(lengths, tried, strict=True) if fit.accepted]
     shortest = min(accepted, default=0.0)
