@@ -79,9 +79,7 @@ def test_the_page_asks_nothing_of_any_server() -> None:
 def test_names_cannot_act_as_markup() -> None:
     pairs = (fakes.pair(fakes.tensor(fakes.HOSTILE, 0)),)
     document = made(fakes.comparison(pairs=pairs))
-    assert "<img" not in re.sub(
-        r"<script>.*?</script>", "", report.page(document), flags=re.DOTALL
-    )
+    assert "<img" not in re.sub(r"<script>.*?</script>", "", report.page(document), flags=re.DOTALL)
     written = report.markdown(document)
     assert "**bold**" not in written
     assert not re.search(r"(?<!\\)<img", written)

@@ -40,6 +40,7 @@ PAGES: Mapping[str, str] = {
     "tensor": "Tensor",
     "findings": "Findings",
     "drift": "Drift",
+    "formats": "Formats",
     "report": "Report",
 }
 CARRIED = ("c", "m", "step", "rank")
