@@ -107,7 +107,7 @@ def block_grid(
     row_labels = _labels([name or "block" for name in order], groups)
     column_labels = _labels([str(n) for n in stack.numbers], column_groups)
     folded = max(np.bincount(groups)) if groups else 1
-    return _grid(cells, row_labels, column_labels, metric, int(folded))
+    return grid_of(cells, row_labels, column_labels, metric, int(folded))
 
 
 def metric_grid(
@@ -133,7 +133,7 @@ def metric_grid(
         parts.append(cells.assign(column=column, far=far))
     stacked = pd.concat(parts) if parts else cells.assign(column=0, far=0.0)
     folded = int(max(np.bincount(groups))) if groups else 1
-    return _grid(stacked, labels, tuple(metrics), None, folded, names=tuple(metrics))
+    return grid_of(stacked, labels, tuple(metrics), None, folded, names=tuple(metrics))
 
 
 def badness(values: Array, ideal: float) -> Array:
@@ -192,7 +192,7 @@ def _labels(names: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]:
     return tuple(n[0] if len(n) == 1 else f"{n[0]} … {n[-1]}" for n in held.values())
 
 
-def _grid(
+def grid_of(
     cells: pd.DataFrame,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
@@ -200,6 +200,10 @@ def _grid(
     folded: int,
     names: Sequence[str] = (),
 ) -> Grid:
+    """The worst of `cells`, which carry `row`, `column` and `path`, in each place of a grid.
+
+    `metric` names the column of the raw value; None: each column's own, from `names`.
+    """
     shape = len(rows), len(columns)
     worst = worst_first(cells).drop_duplicates(["row", "column"])
     at = worst["row"].to_numpy(int), worst["column"].to_numpy(int)

@@ -146,6 +146,22 @@ class Workspace:
             rows = connection.execute(query).mappings().all()
         return [catalogue.record(ComparisonRecord, row) for row in rows]
 
+    def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
+        """The comparisons with the same reference, this one included, newest first."""
+        self.comparison(comparison_id)
+        links = catalogue.comparison_runs.c
+        sides = sa.select(links.run_id).where(
+            links.comparison_id == comparison_id, links.side == "reference"
+        )
+        same = sa.select(links.comparison_id).where(
+            links.side == "reference", links.run_id.in_(sides)
+        )
+        table = catalogue.comparisons
+        query = sa.select(table).where(table.c.id.in_(same)).order_by(table.c.created.desc())
+        with self._catalogue.reading() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [catalogue.record(ComparisonRecord, row) for row in rows]
+
     def comparison(self, comparison_id: str) -> Comparison:
         """The comparison of this id; NotHereError if there is none."""
         return self._comparisons.get(

@@ -217,6 +217,10 @@ class FakeWorkspace:
         compared = self.comparison(comparison_id)
         return self.found.get(comparison_id) or diagnosis(compared)
 
+    def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
+        self.comparison(comparison_id)
+        return list(self.past)
+
     def redaction_key(self) -> bytes:
         return b"key of a server"
 

@@ -41,6 +41,7 @@ PAGES: Mapping[str, str] = {
     "findings": "Findings",
     "drift": "Drift",
     "formats": "Formats",
+    "many": "Many runs",
     "report": "Report",
 }
 CARRIED = ("c", "m", "step", "rank")
