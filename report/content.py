@@ -62,6 +62,7 @@ def build(
     first = describe(findings[0]) if findings else None
     return Report(
         title=_("Precision report"),
+        kind=judgement.verdict,
         verdict=_(judgement.verdict.capitalize()),
         sentence=hide(told(first.title if first else judgement.sentence)),
         detail=hide(told(first.detail if first else judgement.detail)),

@@ -60,9 +60,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole document. `leaves` says, line by line, what is in it."""
+    """The whole document. `kind` is the verdict's id, `verdict` its word.
+
+    `leaves` says, line by line, what is in it.
+    """
 
     title: str
+    kind: str
     verdict: str
     sentence: str
     detail: str

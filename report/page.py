@@ -24,13 +24,12 @@ def page(report: Report) -> str:
     """The document with its style, its charts and the program that draws them inside."""
     body = "".join(_section(section, n) for n, section in enumerate(report.sections))
     script = f"<script>{get_plotlyjs()}</script>" if _has_charts(report) else ""
-    verdict = report.verdict
     return (
         f'<!doctype html><html lang="{LOCALES[current()].replace("_", "-")}"><head>'
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{_text(report.title)}</title><style>{_STYLE}</style>{script}</head><body><main>"
-        f'<p class="verdict">{_text(verdict)}</p><h1>{_text(report.sentence)}</h1>'
+        f'<p class="verdict {_text(report.kind)}">{_text(report.verdict)}</p><h1>{_text(report.sentence)}</h1>'
         f'<p class="detail">{_text(report.detail)}</p>{body}'
         f"<footer>{_text(report.title)} · {_text(report.footer)}</footer></main></body></html>"
     )

@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 
 import pandas as pd
 import sqlalchemy as sa
-from analysis.diagnose import DIAGNOSIS_VERSION, diagnose
 from blake3 import blake3
 
 from analysis.compare import compare
+from analysis.diagnose import DIAGNOSIS_VERSION
 from analysis.table import pair_table
 from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Settings
@@ -27,6 +27,7 @@ from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
 from store.confinement import Bounds
+from store.diagnosing import find_causes
 from store.jobs import Jobs, list_comparison
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
@@ -210,12 +211,13 @@ class Workspace:
         return result
 
     def _diagnosed(self, comparison_id: str) -> Diagnosis:
-        folder, compared = self._layout.comparisons, self.comparison(comparison_id)
+        folder = self._layout.comparisons
+        self.comparison(comparison_id)  # an unknown one is told so
         kept = diagnoses.read(folder, comparison_id, version=DIAGNOSIS_VERSION)
-        if kept is None:
-            kept = self.ask(comparison_id, diagnose, comparison=compared)
-            diagnoses.write(folder, kept, version=DIAGNOSIS_VERSION)
-        return kept
+        if kept is not None:
+            return kept
+        where = {"folder": str(folder), "kept": comparison_id}
+        return self.ask(comparison_id, find_causes, **where)
 
     def upload_token(self, user: str) -> str:
         """A token that lets a browser upload for a user."""

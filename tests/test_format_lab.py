@@ -81,8 +81,9 @@ def test_outlier_channels_ask_for_a_finer_scale() -> None:
     assert by_name["int8_row"].fits
     quiet = loss("x", values[:3], SCHEMES["int8_tensor"], float(np.abs(values).max()))
     assert not quiet.fits
-    assert recommended([by_name["bfloat16"], by_name["int8_row"]]) == "int8_row"
-    assert recommended([quiet]) == ""
+    assert recommended([by_name["bfloat16"], by_name["int8_row"]], 30) == "int8_row"
+    assert recommended([by_name["bfloat16"], by_name["int8_row"]], 50) == "bfloat16"
+    assert recommended([quiet], 30) == ""
 
 
 def test_a_run_is_tried_side_by_side_and_only_where_it_holds_floats() -> None:

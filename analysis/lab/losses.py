@@ -117,9 +117,12 @@ def loss(tensor: str, values: Array, scheme: Scheme, peak: float) -> Loss:
     )
 
 
-def recommended(losses: Sequence[Loss]) -> str:
-    """The scheme with the fewest bits that fits one tensor, `""` when none does."""
-    fitting = [found for found in losses if found.fits]
+def recommended(losses: Sequence[Loss], least_db: float) -> str:
+    """The scheme with the fewest bits that keeps range and SQNR; `""` when none does.
+
+    `least_db`: the signal-to-quantisation-noise ratio asked for, in decibels.
+    """
+    fitting = [found for found in losses if not found.saturated and found.sqnr_db >= least_db]
     best = min(
         fitting, key=lambda found: (SCHEMES[found.scheme].bits, -found.sqnr_db), default=None
     )

@@ -26,6 +26,7 @@ from ui.markup import anchor, heading, muted, table
 MOST = 240  # tensors tried at once; more are an even choice of them
 _SIDES = {"reference": "reference", "candidate": "candidate"}
 _PAGE = 50
+_LEVELS = {"20": 20.0, "30": 30.0, "40": 40.0, "50": 50.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Lab:
     fits: Mapping[str, GridFit]
     rows: pd.DataFrame
     total: int
+    least_db: float
 
 
 def choose(view: View) -> Lab:
@@ -52,10 +54,15 @@ def choose(view: View) -> Lab:
             _("Tensors"), {k: k for k in present}, key="kind", labels=present, visible=False,
             width=200,
         )  # fmt: skip
+        levels = {k: f"SQNR ≥ {k} dB, {error(10 ** (-v / 20))}" for k, v in _LEVELS.items()}
+        least = url.choose(
+            _("Loss allowed"), _LEVELS, key="db", labels=levels, default="30", visible=False,
+            width=200,
+        )  # fmt: skip
     rows = _floats(of_kind(view.rows, kind), side)
     chosen = rows.iloc[:: -(-len(rows) // MOST) or 1] if len(rows) > MOST else rows
     with st.spinner(_("Trying every format on {n} tensors", n=count(len(chosen)))):
-        made = Lab(side, _losses(view, chosen, side), _fits(view, chosen), chosen, len(rows))
+        made = Lab(side, _losses(view, chosen, side), _fits(view, chosen), chosen, len(rows), least)
     said.html(f'<div class="px-title"><h1>{for_html(_answer(made), 300)}</h1></div>')
     return made
 
@@ -84,7 +91,7 @@ def heat(view: View, made: Lab) -> None:
 
 def recommendations(made: Lab) -> None:
     """The narrowest format that fits each tensor, and how it would do in some others."""
-    aside = _("fewest bits within 3 dB of the format's limit, nothing out of range")
+    aside = _("fewest bits that reach {db} dB with nothing out of range", db=f"{made.least_db:g}")
     st.html(heading(_("Which format would do"), aside))
     head = [
         _("Operator"), _("Slot"), _("Now"), _("Recommended"), "SQNR", "bf16", "fp16", "e4m3 tensor",
@@ -92,7 +99,7 @@ def recommendations(made: Lab) -> None:
     ]  # fmt: skip
     names = _names(made.rows)
     rows = [
-        _recommendation(row, name, made.losses[row["tensor"]], made.side)
+        _recommendation(row, name, made.losses[row["tensor"]], made)
         for row, name in zip(made.rows.to_dict("records"), names, strict=True)
         if row["tensor"] in made.losses
     ]
@@ -167,7 +174,7 @@ def _badness(losses: Sequence[Loss]) -> float:
 
 
 def _answer(made: Lab) -> str:
-    best = Counter(recommended(losses) for losses in made.losses.values())
+    best = Counter(recommended(losses, made.least_db) for losses in made.losses.values())
     if not best:
         return _("No tensor of this kind holds floats.")
     unfit = best.pop("", 0)
@@ -182,15 +189,15 @@ def _answer(made: Lab) -> str:
 
 
 def _recommendation(
-    row: Mapping[Any, Any], name: str, losses: Sequence[Loss], side: str
+    row: Mapping[Any, Any], name: str, losses: Sequence[Loss], made: Lab
 ) -> tuple[str, ...]:
     by_scheme = {loss.scheme: loss for loss in losses}
-    best = recommended(losses)
+    best = recommended(losses, made.least_db)
     shown = [_level(by_scheme[key]) for key in ("bfloat16", "float16", "e4m3_tensor", "int8_row")]
     return (
         anchor(url.link("tensor", t=row["tensor"]), shorten(name, 44), mono=True),
         muted(str(row["slot"])),
-        muted(str(row[f"dtype_{side}"])),
+        muted(str(row[f"dtype_{made.side}"])),
         f"<b>{SCHEMES[best].label}</b>" if best else muted(_("none fits")),
         db(by_scheme[best].sqnr_db) if best else "–",
         *shown,

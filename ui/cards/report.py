@@ -89,4 +89,6 @@ def _download(view: View, asked: Asked, kind: str, word: str) -> str:
 
 
 def _address(view: View, kind: str, query: str) -> str:
-    return f"./api/comparisons/{view.comparison.id}/report.{kind}{query}"
+    base = (st.get_option("server.baseUrlPath") or "").strip("/")
+    root = f"/{base}" if base else ""
+    return f"{root}/api/comparisons/{view.comparison.id}/report.{kind}{query}"
