@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis import verdict
 from analysis.progress import Progress
 from core.comparison import Comparison, Judgement, Settings
 from core.runs import Run
-from store import comparisons
+from metrics import METRICS
+from store import comparisons, derived, ledgers
 from store.comparisons import Kept
+from store.derived import derive
+from store.jsonable import to_plain
 from store.progress import Standing, Teller
 from store.records import ComparisonRecord, now
 from store.tasks import Dump
@@ -33,25 +35,42 @@ class Order:
     stall_s: int
 
 
-Compare = Callable[[Run, Run, Settings, Callable[[Progress], None]], Comparison]
+Compare = Callable[..., Comparison]
 
 
 def make_comparison(order: Order, compare: Compare) -> Kept:
-    """Compare two dumps and keep the result; returns what the catalogue needs."""
+    """Compare two dumps and keep the result; returns what the catalogue needs.
+
+    What was measured stays in a ledger until then: stopped in any way, it goes on where it was.
+    """
     teller = Teller(order.progress, stall_s=order.stall_s)
     try:
         teller.tell(Standing(message="Opening both runs"))
-        reference, candidate = order.reference.open(), order.candidate.open()
-        comparison = compare(
-            reference, candidate, order.settings, lambda p: teller.tell(_standing(p))
-        )
-        teller.wait_on()
-        record = recorded(comparison, verdict.judge(comparison))
-        kept = Kept(record, order.reference.run_id, order.candidate.run_id, order.engine)
-        comparisons.write(order.folder, comparison, kept, owner=order.owner)
+        runs = order.reference.open(), order.candidate.open()
+        with ledgers.opened(order.folder, _measured(order, runs), metrics=tuple(METRICS)) as ledger:
+            comparison = compare(
+                *runs, order.settings, lambda p: teller.tell(_standing(p)), ledger=ledger
+            )
+            teller.wait_on()
+            made = derive(comparison)
+            record = recorded(comparison, made[0])
+            kept = Kept(record, order.reference.run_id, order.candidate.run_id, order.engine)
+            comparisons.write(
+                order.folder, comparison, kept, owner=order.owner, ledger=ledger, made=made
+            )
+            ledgers.remove(ledger)
         return kept
     finally:
         signal.alarm(0)
+
+
+def _measured(order: Order, runs: tuple[Run, Run]) -> list[object]:
+    """All that the measured statistics depend on."""
+    sides = [
+        (dump.run_id, run.fingerprint)
+        for dump, run in zip((order.reference, order.candidate), runs, strict=True)
+    ]
+    return [order.engine, derived.made_by(), to_plain(order.settings), *sides]
 
 
 def recorded(comparison: Comparison, judgement: Judgement) -> ComparisonRecord:
@@ -77,4 +96,6 @@ def _standing(progress: Progress) -> Standing:
         progress.done_pairs,
         progress.total_pairs,
         progress.where,
+        progress.bytes_per_s,
+        progress.left_s,
     )

@@ -20,7 +20,8 @@ from typing import Any
 from core.comparison import Comparison, Pair, RunSummary, Settings
 from core.errors import NotHereError
 from core.tensors import TensorInfo
-from store import tables
+from store import derived, tables
+from store.derived import Derived
 from store.jsonable import from_plain, to_plain
 from store.kept_pairs import KeptPairs, Places
 from store.ledger import FileLedger
@@ -49,16 +50,20 @@ def write(
     *,
     owner: str,
     ledger: FileLedger | None = None,
+    made: Derived | None = None,
 ) -> None:
     """Keep a comparison under its id; a whole one that is there stays, it has the same content.
 
     `ledger` is where its statistics are already, on the same disk; without one they are written.
+    `made` is what was derived from it already.
     """
     place = folder / comparison.id
     draft = folder / f"{_DRAFT}{owner}-{secrets.token_hex(6)}"
     draft.mkdir(mode=0o700)
     try:
         _write_parts(draft, comparison, kept, ledger)
+        if made is not None:
+            derived.write(draft, made)
         for path in [*draft.iterdir(), draft]:
             _flush(path)
         _settle(draft, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,7 +44,10 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
-    """One comparison asked for. `message` is the tensor at hand while it runs."""
+    """One comparison asked for. `message` is the tensor at hand while it runs.
+
+    `bytes_per_s` is its rate, `left_s` the seconds it will still take; NaN while unknown.
+    """
 
     id: str
     status: JobStatus
@@ -55,6 +59,8 @@ class JobRecord:
     done_pairs: int = 0
     total_pairs: int = 0
     message: str = ""
+    bytes_per_s: float = math.nan
+    left_s: float = math.nan
     comparison_id: str | None = None
     error: str = ""
     error_hint: str = ""

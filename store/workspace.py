@@ -14,16 +14,15 @@ import pandas as pd
 import sqlalchemy as sa
 
 from analysis.compare import compare
-from analysis.table import pair_table
-from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import NotHereError
 from metrics.engine.place import cache_folder
-from store import catalogue, comparisons, tokens
+from store import catalogue, comparisons, ledgers, tokens
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
 from store.confinement import Bounds
+from store.derived import Derived, derived
 from store.jobs import Jobs, list_comparison
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
@@ -69,8 +68,7 @@ class Workspace:
         )
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
-        self._judgements: Recent[Judgement] = Recent(_KEPT_COMPARISONS)
-        self._tables: Recent[pd.DataFrame] = Recent(_KEPT_COMPARISONS)
+        self._derived: Recent[Derived] = Recent(_KEPT_COMPARISONS)
         self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
         self._tidy()
 
@@ -150,14 +148,11 @@ class Workspace:
 
     def judgement(self, comparison_id: str) -> Judgement:
         """What the analysis makes of a comparison."""
-        return self._judgements.get(comparison_id, lambda: judge(self.comparison(comparison_id)))
+        return self._derived_of(comparison_id)[0]
 
     def table(self, comparison_id: str) -> pd.DataFrame:
         """One row a pair; shared by all sessions, so never change it."""
-        return self._tables.get(
-            comparison_id,
-            lambda: pair_table(self.comparison(comparison_id), self.judgement(comparison_id)),
-        )
+        return self._derived_of(comparison_id)[1]
 
     def ask(self, comparison_id: str, function: Callable[..., T], **arguments: Any) -> T:
         """`function(reference, candidate, **arguments)` on the two dumps, in a confined worker.
@@ -207,6 +202,12 @@ class Workspace:
         self._catalogue.close()
         self._owner.release()
 
+    def _derived_of(self, comparison_id: str) -> Derived:
+        place = self._layout.comparisons / comparison_id
+        return self._derived.get(
+            comparison_id, lambda: derived(place, self.comparison(comparison_id))
+        )
+
     def _bounds(self) -> Bounds:
         return Bounds(
             readable=(
@@ -222,6 +223,7 @@ class Workspace:
     def _tidy(self) -> None:
         """Remove what killed servers left half-done and take up what they had not finished."""
         comparisons.sweep(self._layout.comparisons, functools.partial(is_alive, self._layout.jobs))
+        ledgers.sweep(self._layout.comparisons)
         self.uploads.sweep()
         with self._catalogue.writing() as connection:
             ids = connection.execute(sa.select(catalogue.comparisons.c.id)).scalars()
