@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.progress import Progress
 from core.comparison import Comparison, Judgement, Settings
-from core.runs import Run
 from metrics import METRICS
 from store import comparisons, derived, ledgers
 from store.comparisons import Kept
@@ -47,7 +46,11 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
     try:
         teller.tell(Standing(message="Opening both runs"))
         runs = order.reference.open(), order.candidate.open()
-        with ledgers.opened(order.folder, _measured(order, runs), metrics=tuple(METRICS)) as ledger:
+        sides = zip((order.reference, order.candidate), runs, strict=True)
+        key = measured_by(
+            order.engine, order.settings, [(dump.run_id, run.fingerprint) for dump, run in sides]
+        )
+        with ledgers.opened(order.folder, key, metrics=tuple(METRICS)) as ledger:
             comparison = compare(
                 *runs, order.settings, lambda p: teller.tell(_standing(p)), ledger=ledger
             )
@@ -64,13 +67,9 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
         signal.alarm(0)
 
 
-def _measured(order: Order, runs: tuple[Run, Run]) -> list[object]:
-    """All that the measured statistics depend on."""
-    sides = [
-        (dump.run_id, run.fingerprint)
-        for dump, run in zip((order.reference, order.candidate), runs, strict=True)
-    ]
-    return [order.engine, derived.made_by(), to_plain(order.settings), *sides]
+def measured_by(engine: int, settings: Settings, dumps: Sequence[tuple[str, str]]) -> object:
+    """All that measured statistics depend on; of each dump a name and its fingerprint."""
+    return [engine, derived.made_by(), to_plain(settings), *dumps]
 
 
 def recorded(comparison: Comparison, judgement: Judgement) -> ComparisonRecord:
