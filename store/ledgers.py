@@ -15,6 +15,7 @@ from blake3 import blake3
 from store.ledger import FileLedger, LedgerBusyError
 
 _PREFIX = ".ledger-"
+_PATIENCE_S = 5.0  # a worker whose server was killed holds on for some seconds
 _KEPT_S = 7 * 24 * 3600  # how long what was stopped may still be resumed
 
 
@@ -29,13 +30,19 @@ def opened(folder: Path, measured: object, *, metrics: Sequence[str] = ()) -> It
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_nlink > 1:
             path.unlink()  # it is part of a comparison already, and that is never changed
-    try:
-        ledger = FileLedger(path, key=key, metrics=metrics)
-    except LedgerBusyError:
-        own = path.with_name(f"{path.name}-{secrets.token_hex(6)}")
-        ledger = FileLedger(own, key=key, metrics=metrics)
-    with ledger:
+    with _free(path, key, metrics) as ledger:
         yield ledger
+
+
+def _free(path: Path, key: str, metrics: Sequence[str]) -> FileLedger:
+    end = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < end:
+        try:
+            return FileLedger(path, key=key, metrics=metrics)
+        except LedgerBusyError:
+            time.sleep(0.1)
+    own = path.with_name(f"{path.name}-{secrets.token_hex(6)}")
+    return FileLedger(own, key=key, metrics=metrics)
 
 
 def remove(ledger: FileLedger) -> None:
