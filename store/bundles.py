@@ -24,8 +24,8 @@ from store.comparing import recorded
 from store.comparisons import Kept
 from store.kept_pairs import KeptPairs
 from store.ledger import frames_of
+from store.records import SAVED_COMPARISON as FORMAT
 
-FORMAT = "precision-comparison"
 VERSION = 1
 _HEAD = "bundle.json"
 _TABLES = ("pairs", "places", "unmatched_reference", "unmatched_candidate")

@@ -11,6 +11,8 @@ from typing import Literal
 from core.comparison import Verdict
 from core.runs import Problem
 
+SAVED_COMPARISON = "precision-comparison"  # format of a record that is no dump
+
 Origin = Literal["upload", "folder", "sample"]
 RunStatus = Literal["reading", "ready", "failed"]
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
@@ -40,6 +42,11 @@ class RunRecord:
     format: str = ""
     provenance: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def comparison_id(self) -> str | None:
+        """What was handed in is a saved comparison with this id; None for a dump."""
+        return self.provenance.get("comparison") if self.format == SAVED_COMPARISON else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,18 +17,19 @@ from analysis.compare import compare
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import NotHereError
 from metrics.engine.place import cache_folder
-from store import catalogue, comparisons, ledgers, tokens
+from store import catalogue, comparisons, ledgers, thumbnails, tokens
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
 from store.confinement import Bounds
 from store.derived import Derived, derived
-from store.jobs import Jobs, list_comparison
+from store.jobs import Jobs
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
 from store.records import ComparisonRecord, JobRecord, Origin, RunRecord
 from store.runs import Runs
 from store.tasks import Dump, call
+from store.thumbnails import Thumbnail
 from store.uploads import Received, Uploads
 from store.workers import Workers
 
@@ -154,6 +155,11 @@ class Workspace:
         """One row a pair; shared by all sessions, so never change it."""
         return self._derived_of(comparison_id)[1]
 
+    def thumbnail(self, comparison_id: str, number: int) -> Thumbnail | None:
+        """A small picture of a pair, kept with the comparison; few pairs have one."""
+        place = self._layout.comparisons / self.comparison(comparison_id).id
+        return thumbnails.read(place).get(number)
+
     def ask(self, comparison_id: str, function: Callable[..., T], **arguments: Any) -> T:
         """`function(reference, candidate, **arguments)` on the two dumps, in a confined worker.
 
@@ -228,7 +234,7 @@ class Workspace:
         with self._catalogue.writing() as connection:
             ids = connection.execute(sa.select(catalogue.comparisons.c.id)).scalars()
             for kept in comparisons.kept(self._layout.comparisons, known=frozenset(ids)):
-                list_comparison(connection, kept)
+                catalogue.list_comparison(connection, kept)
         self._runs.resume()
 
     def _dump(self, comparison_id: str, side: str) -> Dump:
