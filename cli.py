@@ -9,12 +9,14 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.compare import compare
+from analysis.execution import Executor
 from analysis.export import comparison_json
 from analysis.progress import Progress, Report
 from analysis.table import pair_table
@@ -27,6 +29,7 @@ from core.runs import Run, nbytes
 from core.selection import selection_from_text
 from loaders import open_run
 from metrics import METRICS
+from store import direct, executors
 
 PASS, FAIL, COULD_NOT_COMPARE = 0, 1, 2
 _EXIT = {"fault": FAIL, "watch": FAIL, "rounding": PASS, "uncompared": COULD_NOT_COMPARE}
@@ -65,10 +68,15 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("candidate", type=Path)
     two.add_argument("--atol", type=float, help="absolute tolerance of an element")
     two.add_argument("--rtol", type=float, help="relative tolerance of an element")
+    two.add_argument("--save", type=Path, metavar="FILE", help="write a file any Explorer opens")
+    two.add_argument(
+        "--workers", type=int, default=1, help="processes; 1 measures here, on all cores"
+    )
+    two.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster")
     two.set_defaults(run=_compare)
 
-    kept = commands.add_parser("show", help="a comparison kept in the workspace, by its id")
-    kept.add_argument("comparison")
+    kept = commands.add_parser("show", help="a comparison of the workspace or in a file")
+    kept.add_argument("comparison", help="its id in the workspace, or a file from compare --save")
     kept.set_defaults(run=_show)
     for command in (two, kept):
         command.add_argument("--json", type=Path, metavar="FILE", help="write the whole comparison")
@@ -119,12 +127,33 @@ def _compare(arguments: argparse.Namespace) -> int:
     runs = [open_run(arguments.reference), open_run(arguments.candidate)]
     for run in runs:
         _print_problems(run)
-    comparison = compare(*runs, _settings(arguments), _progress())
-    return _report(_Answer(comparison, judge(comparison)), arguments)
+    settings, dumps = _settings(arguments), (arguments.reference, arguments.candidate)
+    reference, candidate = runs
+    with (
+        direct.ledger(dumps, (reference, candidate), settings, arguments.save) as saving,
+        _executor(arguments) as executor,
+    ):
+        comparison = compare(
+            *(reference, candidate, settings, _progress()), executor=executor, ledger=saving.ledger
+        )
+        if arguments.save:
+            direct.save(saving, comparison, (reference, candidate))
+        return _report(_Answer(comparison, judge(comparison)), arguments)
+
+
+def _executor(arguments: argparse.Namespace) -> AbstractContextManager[Executor | None]:
+    if arguments.cluster:
+        return executors.Cluster(arguments.cluster)
+    if arguments.workers > 1:
+        return executors.LocalWorkers(arguments.workers, (arguments.reference, arguments.candidate))
+    return nullcontext()
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from store import workspace  # the store is needed by this command alone
+    if Path(arguments.comparison).is_file():
+        with direct.opened(Path(arguments.comparison)) as (comparison, judgement):
+            return _report(_Answer(comparison, judgement), arguments)
+    from store import workspace  # needs the database, which no other command does
 
     kept = workspace.default()
     comparison = kept.comparison(arguments.comparison)

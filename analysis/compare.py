@@ -60,7 +60,7 @@ def compare(
     pairs = plan.pairs(found, ledger)
     ours, theirs = plan.summaries(found)
     return Comparison(
-        id=_comparison_id(ours, theirs, settings, pairs),
+        id=comparison_id(ours, theirs, settings, pairs),
         reference=ours,
         candidate=theirs,
         settings=settings,
@@ -194,11 +194,17 @@ def _summary(run: Run, digests: Mapping[str, str]) -> RunSummary:
     )
 
 
-def _comparison_id(
-    reference: RunSummary, candidate: RunSummary, settings: Settings, pairs: Sequence[Pair]
+def comparison_id(
+    reference: RunSummary,
+    candidate: RunSummary,
+    settings: Settings,
+    pairs: Sequence[Pair],
+    *,
+    engine: int = ENGINE_VERSION,
 ) -> str:
+    """The id that follows from both dumps' content, the settings, the pairs and the engine."""
     mapping = [(p.reference.id, p.candidate.id) for p in pairs]
-    parts = [ENGINE_VERSION, reference.content, candidate.content, asdict(settings), mapping]
+    parts = [engine, reference.content, candidate.content, asdict(settings), mapping]
     return _digest_of(parts)[:_ID_LENGTH]
 
 

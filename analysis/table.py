@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from core.comparison import Comparison, Judgement, Pair
 from core.numbers import shape
+from core.stats import FloatArray
 from metrics import METRICS
 
 _FACTS = [
@@ -18,11 +19,16 @@ _FACTS = [
 
 
 def pair_table(
-    comparison: Comparison, judgement: Judgement, metrics: Iterable[str] = METRICS
+    comparison: Comparison,
+    judgement: Judgement,
+    metrics: Iterable[str] = METRICS,
+    *,
+    values: Mapping[str, Sequence[float] | FloatArray] | None = None,
 ) -> pd.DataFrame:
     """One row per pair in execution order; metrics of a pair with a problem are NaN.
 
-    `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair.
+    `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair, unless their
+    `values` are known.
     """
     facts = pd.DataFrame([_facts(p) for p in comparison.pairs], columns=_FACTS)
     judged = pd.DataFrame(
@@ -34,15 +40,15 @@ def pair_table(
             "floor": judgement.floors,
         }
     )
-    values = {
-        name: [
-            float("nan") if p.stats is None else METRICS[name](p.stats) for p in comparison.pairs
-        ]
-        for name in metrics
-    }
-    table = pd.concat([facts, judged, pd.DataFrame(values, dtype="float64")], axis=1)
+    known = values or {}
+    numbers = {n: known[n] if n in known else _column(n, comparison.pairs) for n in metrics}
+    table = pd.concat([facts, judged, pd.DataFrame(numbers, dtype="float64")], axis=1)
     table.insert(0, "pair", range(len(table)))
     return table
+
+
+def _column(name: str, pairs: Sequence[Pair]) -> list[float]:
+    return [float("nan") if p.stats is None else METRICS[name](p.stats) for p in pairs]
 
 
 def _facts(pair: Pair) -> dict[str, object]:

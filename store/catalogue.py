@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_type_hints
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
+from store.comparisons import Kept
 from store.jsonable import from_plain, to_plain
 
 WAIT_S = 30
@@ -143,3 +144,12 @@ def _prepare(connection: Any, _record: Any) -> None:
 def _begin(connection: sa.Connection) -> None:
     write = connection.get_execution_options().get("px_write")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def list_comparison(connection: sa.Connection, kept: Kept) -> None:
+    """Enter a kept comparison and where its dumps are, if they are here."""
+    put(connection, comparisons, row_of(kept.record))
+    for side, run_id in (("reference", kept.reference_run), ("candidate", kept.candidate_run)):
+        if run_id:
+            row = {"comparison_id": kept.record.id, "side": side, "run_id": run_id}
+            put(connection, comparison_runs, row)

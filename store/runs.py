@@ -17,11 +17,13 @@ from blake3 import blake3
 from core.errors import ExplorerError, LoadError, NotHereError
 from store import catalogue
 from store.catalogue import Catalogue
+from store.comparisons import Kept
+from store.describing import Description, describe
 from store.jsonable import to_plain
 from store.layout import Layout, Owner, is_alive
 from store.options import Options
-from store.records import Origin, RunRecord, now
-from store.tasks import Description, Dump, describe
+from store.records import SAVED_COMPARISON, Origin, RunRecord, now
+from store.tasks import Dump
 from store.uploads import Received
 from store.workers import Future, Workers, explained
 
@@ -137,7 +139,8 @@ class Runs:
         except NotHereError as error:
             self._update(record.id, **_failure(error))
             return
-        future = self._workers.schedule(describe, dump, timeout_s=self._options.describe_s)
+        question = (describe, dump, self._layout.comparisons, self._owner.id)
+        future = self._workers.schedule(*question, timeout_s=self._options.describe_s)
         future.add_done_callback(partial(self._described, record))
 
     def _described(self, record: RunRecord, future: Future) -> None:
@@ -145,7 +148,7 @@ class Runs:
         if self._closing:
             return  # the next server starts anew
         try:
-            description: Description = future.result()
+            description: Description | Kept = future.result()
         except (Exception, CancelledError) as error:
             told = explained(error, f"read {record.label}")
             if not isinstance(told, ExplorerError):
@@ -153,7 +156,17 @@ class Runs:
                 told = LoadError(f"{record.label} cannot be read: {type(error).__name__}: {error}")
             self._update(record.id, **_failure(told))
         else:
-            self._update(record.id, status="ready", **to_plain(description))
+            if isinstance(description, Kept):
+                self._take(record, description)
+            else:
+                self._update(record.id, status="ready", **to_plain(description))
+
+    def _take(self, record: RunRecord, kept: Kept) -> None:
+        """Enter a saved comparison; the record of the upload only says where it went."""
+        with self._catalogue.writing() as connection:
+            catalogue.list_comparison(connection, kept)
+        pointer = {"format": SAVED_COMPARISON, "provenance": {"comparison": kept.record.id}}
+        self._update(record.id, status="ready", **pointer)
 
     def _update(self, run_id: str, **values: Any) -> None:
         statement = sa.update(catalogue.runs).where(catalogue.runs.c.id == run_id).values(**values)

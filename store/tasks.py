@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import loaders
-from core.runs import Problem, Run, nbytes
+from core.runs import Run
 from store.cache import Recent
 
 _OPEN_RUNS = 6
@@ -26,36 +26,6 @@ class Dump:
     def open(self) -> Run:
         """The run; its description is kept in memory for the next task."""
         return _opened.get(self.run_id, lambda: loaders.open_run(Path(self.path), label=self.label))
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a run record says of a dump that was read."""
-
-    fingerprint: str
-    tensors: int
-    nbytes: int
-    steps: tuple[int, ...]
-    ranks: tuple[int, ...]
-    format: str
-    provenance: Mapping[str, str]
-    problems: tuple[Problem, ...]
-
-
-def describe(dump: Dump) -> Description:
-    """Open a dump and say what is in it."""
-    run = dump.open()
-    tensors = run.tensors.values()
-    return Description(
-        fingerprint=run.fingerprint,
-        tensors=len(tensors),
-        nbytes=sum(map(nbytes, tensors)),
-        steps=tuple(sorted({t.step for t in tensors if t.step is not None})),
-        ranks=tuple(sorted({t.rank for t in tensors if t.rank is not None})),
-        format=run.provenance.get("format", ""),
-        provenance=dict(run.provenance),
-        problems=run.problems,
-    )
 
 
 def call(

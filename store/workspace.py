@@ -16,24 +16,24 @@ from blake3 import blake3
 
 from analysis.compare import compare
 from analysis.diagnose import DIAGNOSIS_VERSION
-from analysis.table import pair_table
-from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import NotHereError
 from core.findings import Diagnosis
 from metrics.engine.place import cache_folder
-from store import catalogue, comparisons, diagnoses, tokens
+from store import catalogue, comparisons, diagnoses, ledgers, thumbnails, tokens
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
 from store.confinement import Bounds
+from store.derived import Derived, derived
 from store.diagnosing import find_causes
-from store.jobs import Jobs, list_comparison
+from store.jobs import Jobs
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
 from store.records import ComparisonRecord, JobRecord, Origin, RunRecord
 from store.runs import Runs
 from store.tasks import Dump, call
+from store.thumbnails import Thumbnail
 from store.uploads import Received, Uploads
 from store.workers import Workers
 
@@ -74,8 +74,7 @@ class Workspace:
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
         self._diagnoses: Recent[Diagnosis] = Recent(_KEPT_COMPARISONS)
-        self._judgements: Recent[Judgement] = Recent(_KEPT_COMPARISONS)
-        self._tables: Recent[pd.DataFrame] = Recent(_KEPT_COMPARISONS)
+        self._derived: Recent[Derived] = Recent(_KEPT_COMPARISONS)
         self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
         self._tidy()
 
@@ -171,7 +170,7 @@ class Workspace:
 
     def judgement(self, comparison_id: str) -> Judgement:
         """What the analysis makes of a comparison."""
-        return self._judgements.get(comparison_id, lambda: judge(self.comparison(comparison_id)))
+        return self._derived_of(comparison_id)[0]
 
     def diagnosis(self, comparison_id: str) -> Diagnosis:
         """The findings of a comparison; made from both dumps, unless they are kept already.
@@ -186,10 +185,12 @@ class Workspace:
 
     def table(self, comparison_id: str) -> pd.DataFrame:
         """One row a pair; shared by all sessions, so never change it."""
-        return self._tables.get(
-            comparison_id,
-            lambda: pair_table(self.comparison(comparison_id), self.judgement(comparison_id)),
-        )
+        return self._derived_of(comparison_id)[1]
+
+    def thumbnail(self, comparison_id: str, number: int) -> Thumbnail | None:
+        """A small picture of a pair, kept with the comparison; few pairs have one."""
+        place = self._layout.comparisons / self.comparison(comparison_id).id
+        return thumbnails.read(place).get(number)
 
     def ask(self, comparison_id: str, function: Callable[..., T], **arguments: Any) -> T:
         """`function(reference, candidate, **arguments)` on the two dumps, in a confined worker.
@@ -248,6 +249,12 @@ class Workspace:
         self._catalogue.close()
         self._owner.release()
 
+    def _derived_of(self, comparison_id: str) -> Derived:
+        place = self._layout.comparisons / comparison_id
+        return self._derived.get(
+            comparison_id, lambda: derived(place, self.comparison(comparison_id))
+        )
+
     def _bounds(self) -> Bounds:
         return Bounds(
             readable=(
@@ -263,11 +270,12 @@ class Workspace:
     def _tidy(self) -> None:
         """Remove what killed servers left half-done and take up what they had not finished."""
         comparisons.sweep(self._layout.comparisons, functools.partial(is_alive, self._layout.jobs))
+        ledgers.sweep(self._layout.comparisons)
         self.uploads.sweep()
         with self._catalogue.writing() as connection:
             ids = connection.execute(sa.select(catalogue.comparisons.c.id)).scalars()
             for kept in comparisons.kept(self._layout.comparisons, known=frozenset(ids)):
-                list_comparison(connection, kept)
+                catalogue.list_comparison(connection, kept)
         self._runs.resume()
 
     def _dump(self, comparison_id: str, side: str) -> Dump:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +17,7 @@ from analysis.verdict import judge
 from core.comparison import Comparison, Judgement
 from core.errors import NotHereError
 from core.runs import Array, Run
+from store.thumbnails import Thumbnail
 
 LAYERS = 3
 FAULT = "model.layers.1.mlp:forward_output.0"
@@ -62,6 +63,7 @@ class MemoryWorkspace:
     reference: Run
     candidate: Run
     compared: Comparison
+    pictures: dict[int, Thumbnail] = field(default_factory=dict)
 
     def comparison(self, comparison_id: str) -> Comparison:
         if comparison_id != self.compared.id:
@@ -73,6 +75,10 @@ class MemoryWorkspace:
 
     def table(self, comparison_id: str) -> pd.DataFrame:
         return pair_table(self.comparison(comparison_id), self.judgement(comparison_id))
+
+    def thumbnail(self, comparison_id: str, number: int) -> Thumbnail | None:
+        self.comparison(comparison_id)
+        return self.pictures.get(number)
 
     def ask(self, comparison_id: str, function: Callable[..., Any], **arguments: Any) -> Any:
         self.comparison(comparison_id)

@@ -97,7 +97,7 @@ def hang(*_: object) -> None:
     time.sleep(600)
 
 
-def hog(*_: object) -> int:
+def hog(*_: object, **__: object) -> int:
     return np.ones(1 << 40, np.uint8).size
 
 

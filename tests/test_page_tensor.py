@@ -10,7 +10,7 @@ from streamlit_fixture import html_of, navigation_mode, open_page
 
 from analysis.selection import parse
 from core.errors import NotHereError
-from store import workspace
+from store import thumbnails, workspace
 from ui.cards import cut
 
 pytestmark = pytest.mark.usefixtures("navigation_mode")
@@ -111,6 +111,21 @@ def test_without_its_dumps_a_comparison_still_shows_what_it_measured(kept, monke
     assert not page.exception
     assert shown.count("The dump of gpu is gone.") == 2
     assert len(page.get("plotly_chart")) == 5
+
+
+def test_without_its_dumps_the_saved_picture_stands_for_the_slice(kept, monkeypatch):
+    def gone(*_: object, **__: object) -> None:
+        raise NotHereError("The dump of gpu is gone.", "Add it again.")
+
+    pictures = thumbnails.drawn(
+        (kept.reference, kept.candidate), kept.compared, kept.table(kept.compared.id)
+    )
+    kept.pictures |= {picture.number: picture for picture in pictures}
+    monkeypatch.setattr(kept, "ask", gone)
+    page = open_page("tensor", c=kept.compared.id, t=FAULT)
+    shown = html_of(page)
+    assert not page.exception
+    assert "The dump of gpu is gone. This is the small picture" in shown
 
 
 def test_a_picked_element_is_shown_with_its_bits(kept):

@@ -202,24 +202,28 @@ def test_a_comparison_that_was_lost_is_made_again(workspace: Workspace, tmp_path
     assert finished(workspace, again).comparison_id == first.comparison_id
 
 
-def crashing(*_: object) -> Comparison:
+def crashing(*_: object, **__: object) -> Comparison:
     store_samples.crash()
     raise AssertionError
 
 
 def hanging(
-    reference: Run, candidate: Run, settings: Settings, report: Callable[[Progress], None]
+    reference: Run,
+    candidate: Run,
+    settings: Settings,
+    report: Callable[[Progress], None],
+    **_: object,
 ) -> Comparison:
     report(Progress(10, 100, 1, 3, "layers.1/output"))
     time.sleep(600)
     return compare(reference, candidate, settings, report)
 
 
-def mistaken(*_: object) -> Comparison:
+def mistaken(*_: object, **__: object) -> Comparison:
     raise ZeroDivisionError("a bug")
 
 
-def refusing(*_: object) -> Comparison:
+def refusing(*_: object, **__: object) -> Comparison:
     raise CompareError("These cannot be compared.", "Try others.")
 
 
@@ -287,7 +291,7 @@ def test_progress_is_shown_while_a_job_runs(
     workspace.cancel(job.id)
 
 
-def telling(*given: Any) -> Comparison:
+def telling(*given: Any, **_: object) -> Comparison:
     report = given[-1]
     while True:
         report(Progress(10, 100, 1, 3, "layers.1/output"))
