@@ -6,12 +6,13 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from blake3 import blake3
 
+from analysis.adapt.runs import adapted
 from analysis.floor import default_tolerance
 from analysis.matching import Matching, match
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
@@ -22,7 +23,7 @@ from core.tensors import TensorInfo
 from metrics import accumulator, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 
 CHUNK_ELEMENTS = 1 << 22  # some segments of the engine for each core; memory grows with it
 _SIDE_BYTES = 1 << 20  # chunks from here on are hashed beside the statistics
@@ -106,12 +107,12 @@ class _Reader:
 
     def pair(self, a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:
         tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
-        pair = Pair(a, b, how, tolerance, problem=incomparable(a, b))
+        pair = Pair(a, b, how, tolerance)
+        pair = replace(pair, problem=incomparable(pair))
         if pair.problem is None:
             pair = self._measured(pair)
         else:
-            self.digest(self.reference, a)
-            self.digest(self.candidate, b)
+            self._digest_members(pair)
         self.done_pairs += 1
         return pair
 
@@ -121,20 +122,38 @@ class _Reader:
             pair.tolerance,
             dtype=formats.coarser_of(a.dtype, b.dtype),
             dtypes=(a.dtype, b.dtype),
-            shape=a.shape,
+            shape=pair.shape,
             threads=_CORES,
         )
         try:
-            ours = self._hashed(self.reference, a)
-            theirs = self._hashed(self.candidate, b)
-            for x, y in zip(ours, theirs, strict=True):
+            for x, y in zip(*self._sides(pair), strict=True):
                 gathered.add(x, y)
         except LoadError as error:
             return Pair(a, b, pair.match, pair.tolerance, problem=f"cannot be read: {error}")
         return Pair(a, b, pair.match, pair.tolerance, stats=gathered.stats())
 
+    def _sides(self, pair: Pair) -> tuple[Iterator[Array], Iterator[Array]]:
+        """Values of both sides as they are compared, in chunks of equal length."""
+        a, b = pair.reference, pair.candidate
+        if pair.adaptation is None:
+            return self._hashed(self.reference, a), self._hashed(self.candidate, b)
+        self._digest_members(pair)
+        ours, theirs = adapted(self.reference, self.candidate, pair)
+        return ours.chunks(a.id, CHUNK_ELEMENTS), theirs.chunks(b.id, CHUNK_ELEMENTS)
+
+    def _digest_members(self, pair: Pair) -> None:
+        """Hash every tensor of a pair, shards and other parts included."""
+        for run, tensors in (
+            (self.reference, pair.members("reference")),
+            (self.candidate, pair.members("candidate")),
+        ):
+            for tensor in tensors:
+                self.digest(run, tensor)
+
     def digest(self, run: Run, tensor: TensorInfo) -> None:
         """Hash a tensor that is not compared; unreadable ones count as such."""
+        if (id(run), tensor.id) in self.digests:
+            return
         try:
             for _ in self._hashed(run, tensor):
                 pass
@@ -144,6 +163,9 @@ class _Reader:
     def _hashed(self, run: Run, tensor: TensorInfo) -> Iterator[Array]:
         """Chunks of a tensor; its digest is kept once all have passed."""
         key = (id(run), tensor.id)
+        if key in self.digests:  # one tensor may be part of several pairs
+            yield from run.chunks(tensor.id, CHUNK_ELEMENTS)
+            return
         self.digests[key] = "unreadable"
         digest = blake3()
         for chunk in run.chunks(tensor.id, CHUNK_ELEMENTS):
@@ -168,10 +190,14 @@ class _Reader:
         )
 
 
-def incomparable(a: TensorInfo, b: TensorInfo) -> str | None:
+def incomparable(pair: Pair) -> str | None:
     """Why two tensors cannot be compared element by element; None when they can."""
-    if a.shape != b.shape:
-        return f"shapes differ: {shape(a.shape)} against {shape(b.shape)}"
+    a, b, adaptation = pair.reference, pair.candidate, pair.adaptation
+    theirs = b.shape if adaptation is None else adaptation.shape("candidate", b.shape)
+    if pair.shape != theirs:
+        return f"shapes differ: {shape(pair.shape)} against {shape(theirs)}"
+    if pair.match.is_suggested:
+        return f"suggested match: {pair.match.note or 'accept it in the mapping to compare'}"
     kinds = formats.kind(a.dtype), formats.kind(b.dtype)
     if kinds[0] != kinds[1]:
         return f"kinds differ: {a.dtype} against {b.dtype}"

@@ -88,7 +88,7 @@ def _pair(pair: Pair, judgement: Judgement, n: int) -> dict[str, Any]:
             "note": pair.match.note,
         },
         "dtype": {"reference": pair.reference.dtype, "candidate": pair.candidate.dtype},
-        "shape": list(pair.reference.shape),
+        "shape": list(pair.shape),
         "verdict": judgement.verdicts[n],
         "times_floor": number(judgement.times_floor[n]),
         "added": number(judgement.added[n]),

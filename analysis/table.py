@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -61,8 +62,8 @@ def _facts(pair: Pair) -> dict[str, object]:
         "order": a.order,
         "dtype_reference": a.dtype,
         "dtype_candidate": b.dtype,
-        "shape": shape(a.shape),
-        "elements": a.size,
+        "shape": shape(pair.shape),
+        "elements": math.prod(pair.shape),
         "match": pair.match.method,
         "match_note": pair.match.note,
         "problem": pair.problem or "",
