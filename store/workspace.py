@@ -174,8 +174,9 @@ class Workspace:
             what = f"read {dumps[0].label} and {dumps[1].label}"
             limit = self._options.ask_s
             pair = self._adapted_pair(comparison_id, arguments.get("reference_id"))
-            question = (call, function, *dumps, arguments, pair)
-            return self._questions.call(what, *question, timeout_s=limit)
+            return self._questions.call(
+                what, call, function, *dumps, arguments, pair, timeout_s=limit
+            )
 
         asked = f"{function.__module__}.{function.__qualname__}"
         key = key_of(comparison_id, asked, *sorted(arguments.items()))
