@@ -61,6 +61,7 @@ def proposals(
     Empty when there is none. One way that needs no check is checked only on demand.
     """
     options = list(_options(reference, candidate, ours, theirs))
+    options.sort(key=lambda option: len(_steps(option)))  # stable: the plainest way first
     if len(options) == 1 and not check and not _needs_check(options[0]):
         return (Proposal(_steps(options[0])),)
     ways = [(checked(option), _needs_check(option)) for option in options]
