@@ -3,46 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 from blake3 import blake3
 
-from analysis.adapt.runs import adapted
+from analysis.adapt.runs import extended, names_in_extended
+from analysis.batches import Piece, Subject, Task, batches, pieces_of, sides_of, task_bytes
+from analysis.coverage import coverage
+from analysis.execution import Executor, Ledger, Memory, run_elsewhere, run_here
 from analysis.floor import default_tolerance
 from analysis.matching import Matching, match
+from analysis.measuring import UNREADABLE, Outline
+from analysis.progress import Report, Teller
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
-from core.errors import CompareError, LoadError
+from core.errors import CompareError
 from core.numbers import shape
-from core.runs import Array, Run, nbytes
+from core.runs import Run, nbytes
 from core.tensors import TensorInfo
-from metrics import accumulator, formats
+from metrics import formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 3
+ENGINE_VERSION = 4
 
-CHUNK_ELEMENTS = 1 << 22  # some segments of the engine for each core; memory grows with it
-_SIDE_BYTES = 1 << 20  # chunks from here on are hashed beside the statistics
 _CORES = len(os.sched_getaffinity(0))
 _ID_LENGTH = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a comparison is; bytes count both runs as stored, `where` is the tensor at hand."""
-
-    done_bytes: int
-    total_bytes: int
-    done_pairs: int
-    total_pairs: int
-    where: str
-
-
-Report = Callable[[Progress], None]
 
 
 def compare(
@@ -50,11 +38,16 @@ def compare(
     candidate: Run,
     settings: Settings | None = None,
     progress: Report = lambda _: None,
+    *,
+    executor: Executor | None = None,
+    ledger: Ledger | None = None,
 ) -> Comparison:
     """Pair and measure two runs; every value of both is read once, in bounded pieces.
 
-    `progress` is called before each chunk and may raise to stop. A tensor that cannot be read or
-    compared is a pair with a problem. Raises CompareError when a run is empty.
+    Without an executor all work is done here, on all cores; statistics and id are the same to the
+    bit whoever does it. A ledger keeps what was measured, so that a comparison that was stopped
+    goes on where it was. `progress` hears of each chunk and may raise to stop. A tensor that cannot
+    be read or compared is a pair with a problem. Raises CompareError when a run is empty.
     """
     for run in (reference, candidate):
         if not run.tensors:
@@ -62,19 +55,15 @@ def compare(
                 f"{run.label} holds no tensor.",
                 "Check that the folder is a dump and was not empty.",
             )
-    settings = settings or Settings()
-    matching = match(reference, candidate)
-    with ThreadPoolExecutor(2) as hashing:
-        reader = _Reader(reference, candidate, matching, progress, hashing)
-        pairs = tuple(reader.pair(a, b, how, settings) for a, b, how in matching.pairs)
-        for run, rest in (
-            (reference, matching.unmatched_reference),
-            (candidate, matching.unmatched_candidate),
-        ):
-            for tensor in rest:
-                reader.digest(run, tensor)
-    ours, theirs = _summary(reference, reader), _summary(candidate, reader)
-    return Comparison(
+    settings, runs = settings or Settings(), (reference, candidate)
+    matching = match(*runs, settings)
+    plan = _Plan(runs, matching, settings)
+    ledger = ledger or Memory()
+    found = plan.measured(ledger, executor, progress)
+    pairs = plan.pairs(found, ledger)
+    digests = plan.digests(found)
+    ours, theirs = map(_summary, runs, digests)
+    comparison = Comparison(
         id=_comparison_id(ours, theirs, settings, pairs),
         reference=ours,
         candidate=theirs,
@@ -83,111 +72,110 @@ def compare(
         unmatched_reference=matching.unmatched_reference,
         unmatched_candidate=matching.unmatched_candidate,
     )
+    return replace(comparison, coverage=coverage(*runs, comparison, digests))
 
 
-class _Reader:
-    """Reads both runs once: statistics and content digests come from the same pass."""
+class _Plan:
+    """What is measured: pairs in their order, then tensors of which only the digest counts."""
 
-    def __init__(
-        self,
-        reference: Run,
-        candidate: Run,
-        matching: Matching,
-        report: Report,
-        hashing: Executor,
-    ) -> None:
-        self.reference, self.candidate = reference, candidate
-        self.report, self.hashing = report, hashing
-        self.digests: dict[tuple[int, str], str] = {}
-        self.total_pairs = len(matching.pairs)
-        self.total_bytes = sum(
-            nbytes(t) for run in (reference, candidate) for t in run.tensors.values()
-        )
-        self.done_pairs = self.done_bytes = 0
+    def __init__(self, runs: tuple[Run, Run], matching: Matching, settings: Settings) -> None:
+        self._pairs = [_pair(a, b, how, settings) for a, b, how in matching.pairs]
+        self._compared = [n for n, pair in enumerate(self._pairs) if pair.problem is None]
+        paired = [self._pairs[n] for n in self._compared]
+        self._runs = extended(*runs, paired)
+        self._subjects = [
+            *(Subject(*names_in_extended(p), p.tolerance) for p in paired),
+            *_alone(self._pairs, matching),
+        ]
 
-    def pair(self, a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:
-        tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
-        pair = Pair(a, b, how, tolerance)
-        pair = replace(pair, problem=incomparable(pair))
-        if pair.problem is None:
-            pair = self._measured(pair)
+    def measured(self, ledger: Ledger, executor: Executor | None, report: Report) -> list[Outline]:
+        """Measure what the ledger does not know yet; an outline of each whole subject."""
+        pieces = {(known.number, known.piece): known for known in ledger.known()}
+        teller = self._teller(report, pieces)
+        threads = _CORES if executor is None else 1
+        work = batches(self._runs, self._subjects, known=frozenset(pieces), threads=threads)
+        if executor is None:
+            done = run_here(work, ledger, teller)
         else:
-            self._digest_members(pair)
-        self.done_pairs += 1
-        return pair
+            done = run_elsewhere(executor, work, ledger, teller)
+        for outline in done:
+            pieces[outline.number, outline.piece] = outline
+            teller.done_pairs += outline.number < len(self._compared) and outline.piece == 0
+        return [self._folded(number, pieces) for number in range(len(self._subjects))]
 
-    def _measured(self, pair: Pair) -> Pair:
-        a, b = pair.reference, pair.candidate
-        gathered = accumulator(
-            pair.tolerance,
-            dtype=formats.coarser_of(a.dtype, b.dtype),
-            dtypes=(a.dtype, b.dtype),
-            shape=pair.shape,
-            threads=_CORES,
-        )
-        try:
-            for x, y in zip(*self._sides(pair), strict=True):
-                gathered.add(x, y)
-        except LoadError as error:
-            return Pair(a, b, pair.match, pair.tolerance, problem=f"cannot be read: {error}")
-        return Pair(a, b, pair.match, pair.tolerance, stats=gathered.stats())
-
-    def _sides(self, pair: Pair) -> tuple[Iterator[Array], Iterator[Array]]:
-        """Values of both sides as they are compared, in chunks of equal length."""
-        a, b = pair.reference, pair.candidate
-        if pair.adaptation is None:
-            return self._hashed(self.reference, a), self._hashed(self.candidate, b)
-        self._digest_members(pair)
-        ours, theirs = adapted(self.reference, self.candidate, pair)
-        return ours.chunks(a.id, CHUNK_ELEMENTS), theirs.chunks(b.id, CHUNK_ELEMENTS)
-
-    def _digest_members(self, pair: Pair) -> None:
-        """Hash every tensor of a pair, shards and other parts included."""
-        for run, tensors in (
-            (self.reference, pair.members("reference")),
-            (self.candidate, pair.members("candidate")),
-        ):
-            for tensor in tensors:
-                self.digest(run, tensor)
-
-    def digest(self, run: Run, tensor: TensorInfo) -> None:
-        """Hash a tensor that is not compared; unreadable ones count as such."""
-        if (id(run), tensor.id) in self.digests:
-            return
-        try:
-            for _ in self._hashed(run, tensor):
-                pass
-        except LoadError:
-            return
-
-    def _hashed(self, run: Run, tensor: TensorInfo) -> Iterator[Array]:
-        """Chunks of a tensor; its digest is kept once all have passed."""
-        key = (id(run), tensor.id)
-        if key in self.digests:  # one tensor may be part of several pairs
-            yield from run.chunks(tensor.id, CHUNK_ELEMENTS)
-            return
-        self.digests[key] = "unreadable"
-        digest = blake3()
-        for chunk in run.chunks(tensor.id, CHUNK_ELEMENTS):
-            self._tell(tensor)
-            flat = np.ascontiguousarray(chunk)
-            raw = flat.view(np.uint8).data if flat.size else b""
-            if chunk.nbytes < _SIDE_BYTES:
-                digest.update(raw)
-                yield flat
+    def pairs(self, found: Sequence[Outline], ledger: Ledger) -> tuple[Pair, ...]:
+        """All pairs in order, with statistics or a problem."""
+        pairs = list(self._pairs)
+        for number, n in enumerate(self._compared):
+            if found[number].problem is None:
+                stats = ledger.stats(number, pieces_of(math.prod(pairs[n].shape)))
+                pairs[n] = replace(pairs[n], stats=stats)
             else:
-                hashed = self.hashing.submit(digest.update, raw)
-                yield flat
-                hashed.result()
-            self.done_bytes += chunk.nbytes
-        self.digests[key] = digest.hexdigest()
+                pairs[n] = replace(pairs[n], problem=found[number].problem)
+        return tuple(pairs)
 
-    def _tell(self, tensor: TensorInfo) -> None:
-        self.report(
-            Progress(
-                self.done_bytes, self.total_bytes, self.done_pairs, self.total_pairs, tensor.id
-            )
+    def digests(self, found: Sequence[Outline]) -> tuple[dict[str, str], dict[str, str]]:
+        """Content digest of every tensor of either run, by its id."""
+        by_subject = list(zip(self._subjects, found, strict=True))
+        return (
+            {s.reference: o.reference for s, o in by_subject if s.reference is not None},
+            {s.candidate: o.candidate for s, o in by_subject if s.candidate is not None},
         )
+
+    def _teller(self, report: Report, known: Mapping[Piece, Outline]) -> Teller:
+        whole = (Task(n, s, 0, self._count(s)) for n, s in enumerate(self._subjects))
+        total = sum(task_bytes(self._runs, task) for task in whole)
+        kept = sum(
+            task_bytes(self._runs, Task(number, self._subjects[number], piece, piece + 1))
+            for number, piece in known
+        )
+        pairs = len(self._compared)
+        teller = Teller(report, total_bytes=total, total_pairs=pairs, kept_bytes=kept)
+        teller.done_pairs = sum(number < pairs and piece == 0 for number, piece in known)
+        return teller
+
+    def _folded(self, number: int, pieces: Mapping[Piece, Outline]) -> Outline:
+        """One outline of a subject from those of its pieces."""
+        count = self._count(self._subjects[number])
+        if count == 1:
+            return pieces[number, 0]
+        parts = [pieces[number, piece] for piece in range(count)]
+        return Outline(
+            number,
+            0,
+            _digest_of_pieces([part.reference for part in parts]),
+            _digest_of_pieces([part.candidate for part in parts]),
+            next((part.problem for part in parts if part.problem is not None), None),
+        )
+
+    def _count(self, subject: Subject) -> int:
+        """How many pieces a subject has."""
+        run, name = next(sides_of(self._runs, subject))
+        return pieces_of(run.tensors[name].size)
+
+
+def _pair(a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:
+    tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
+    pair = Pair(a, b, how, tolerance)
+    return replace(pair, problem=incomparable(pair))
+
+
+def _alone(pairs: Sequence[Pair], matching: Matching) -> Iterator[Subject]:
+    """Tensors of which only the digest is taken; those that are compared adapted are among them."""
+    apart = [pair for pair in pairs if pair.problem is not None or pair.adaptation is not None]
+    ours = (*(t for p in apart for t in p.members("reference")), *matching.unmatched_reference)
+    theirs = (*(t for p in apart for t in p.members("candidate")), *matching.unmatched_candidate)
+    for name in dict.fromkeys(tensor.id for tensor in ours):
+        yield Subject(name, None, None)
+    for name in dict.fromkeys(tensor.id for tensor in theirs):
+        yield Subject(None, name, None)
+
+
+def _digest_of_pieces(digests: Sequence[str]) -> str:
+    """Content digest of a tensor cut in pieces: a tree of two levels."""
+    if UNREADABLE in digests:
+        return UNREADABLE
+    return str(blake3("".join(digests).encode()).hexdigest()) if digests[0] else ""
 
 
 def incomparable(pair: Pair) -> str | None:
@@ -206,10 +194,9 @@ def incomparable(pair: Pair) -> str | None:
     return None
 
 
-def _summary(run: Run, reader: _Reader) -> RunSummary:
+def _summary(run: Run, digests: Mapping[str, str]) -> RunSummary:
     described = [
-        (t.id, t.dtype, t.storage_dtype, t.shape, reader.digests[id(run), t.id])
-        for t in run.tensors.values()
+        (t.id, t.dtype, t.storage_dtype, t.shape, digests[t.id]) for t in run.tensors.values()
     ]
     return RunSummary(
         label=run.label,
@@ -223,7 +210,7 @@ def _summary(run: Run, reader: _Reader) -> RunSummary:
 
 
 def _comparison_id(
-    reference: RunSummary, candidate: RunSummary, settings: Settings, pairs: tuple[Pair, ...]
+    reference: RunSummary, candidate: RunSummary, settings: Settings, pairs: Sequence[Pair]
 ) -> str:
     mapping = [(p.reference.id, p.candidate.id) for p in pairs]
     parts = [ENGINE_VERSION, reference.content, candidate.content, asdict(settings), mapping]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from analysis.dump_checks import Digests, chain_breaks, identical_layers, layer_gaps, silent_inputs
 from core.comparison import Comparison, Pair
@@ -53,8 +53,8 @@ def _oddities(
             "identical_layers": identical_layers(tensors, digests[n], dumps[other], digests[other]),
             "broken_chain": chain_breaks(tensors, digests[n], dumps[other], digests[other]),
             "duplicated_names": [t.id for t in tensors if _is_repeated(t)],
-            "only_nan": _sides_that(comparison.pairs, side, _only_nan),
-            "constant": _sides_that(comparison.pairs, side, _constant),
+            "only_nan": _stated(comparison.pairs, side, _is_only_nan),
+            "constant": _stated(comparison.pairs, side, _is_constant),
             "replicas_differ": _differing(comparison.pairs, side, digests[n]),
         }
         for check, places in found.items():
@@ -69,12 +69,55 @@ def _is_repeated(tensor: TensorInfo) -> bool:
     return bool(stem) and number.isdecimal() and stem.endswith(tensor.name)
 
 
-def _sides_that(pairs: Iterable[Pair], side: CheckedSide, is_odd: object) -> list[str]:
-    places = []
-    for pair in pairs:
-        if pair.stats is not None and callable(is_odd):
-            tensor = pair.reference if side == "reference" else pair.candidate
-            stats = pair.stats.reference if side == "reference" else pair.stats.candidate
-            if is_odd(tensor, stats, pair.stats.count):
-                places.append(tensor.id)
-    return places
+def _stated(
+    pairs: Iterable[Pair], side: CheckedSide, is_odd: Callable[[SideStats, int], bool]
+) -> list[str]:
+    """Tensors of one side whose statistics are odd; adapted ones by their first part."""
+    return [
+        pair.members(side)[0].id
+        for pair in pairs
+        if pair.stats is not None and is_odd(getattr(pair.stats, side), pair.stats.count)
+    ]
+
+
+def _is_only_nan(stats: SideStats, count: int) -> bool:
+    return stats.nan == count > 0
+
+
+def _is_constant(stats: SideStats, count: int) -> bool:
+    """One value throughout, more than once."""
+    return stats.finite == count > 1 and stats.minimum == stats.maximum
+
+
+def _differing(pairs: Iterable[Pair], side: CheckedSide, digests: Digests) -> list[str]:
+    """Tensors that ranks should hold alike and do not, by their first replica."""
+    return [
+        group[0].id
+        for pair in pairs
+        for group in _replicas(pair, side)
+        if len({digests.get(tensor.id) for tensor in group}) > 1
+    ]
+
+
+def _replicas(pair: Pair, side: CheckedSide) -> Iterator[tuple[TensorInfo, ...]]:
+    """The tensors of one side that its first step takes for replicas."""
+    steps = () if pair.adaptation is None else pair.adaptation.steps
+    first = next((step for step in steps if step.side == side), None)
+    if first is None or first.operation != "replicated":
+        return
+    members, size = pair.members(side), first.arguments[-1]
+    for start in range(0, len(members), size):
+        yield members[start : start + size]
+
+
+def _unmatched(comparison: Comparison) -> tuple[ModuleCount, ...]:
+    sides = zip(
+        SIDES, (comparison.unmatched_reference, comparison.unmatched_candidate), strict=True
+    )
+    counts = [
+        ModuleCount(side, module, count)
+        for side, tensors in sides
+        for module, count in Counter(t.module for t in tensors).items()
+    ]
+    counts.sort(key=lambda each: -each.tensors)
+    return tuple(counts[:_MOST_MODULES])

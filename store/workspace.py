@@ -165,8 +165,9 @@ class Workspace:
 
         `function` stands at the top of a module and depends on nothing but its arguments; recent
         answers are kept, so treat one as read-only. Where `reference_id` is among the arguments,
-        that pair's tensors read as they were compared: transposed, merged from shards. Raises NotHereError when a dump is gone,
-        ExplorerError when the worker crashed, ran out of memory or took too long.
+        that pair's tensors read as they were compared: transposed, merged from shards. Raises
+        NotHereError when a dump is gone, ExplorerError when the worker crashed, ran out of memory
+        or took too long.
         """
         dumps = [self._dump(comparison_id, side) for side in ("reference", "candidate")]
 

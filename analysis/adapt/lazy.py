@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from core.adaptation import Shape
-from core.runs import Array, Run
+from core.runs import Array, Values
+from core.tensors import TensorInfo
 
 Axes = tuple[int | slice, ...]
 
@@ -33,17 +34,17 @@ class LazyArray(Protocol):
 class Stored:
     """A tensor as its run holds it."""
 
-    run: Run
-    tensor: str
+    values: Values
+    tensor: TensorInfo
 
     @property
     def shape(self) -> Shape:
         """Elements along each axis."""
-        return self.run[self.tensor].shape
+        return self.tensor.shape
 
     def read(self, axes: Axes) -> Array:
         """The selected part."""
-        return self.run.read(self.tensor, axes)
+        return self.values.read(self.tensor, axes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def proposals(
 
 def plan_of(side: RunSide, run: Run, members: Members) -> Plan:
     """The start of a plan: the tensors of one side as they stand."""
-    return Plan(side, [Stored(run, member.id) for member in members])
+    return Plan(side, [Stored(run.values, member) for member in members])
 
 
 def _options(

@@ -21,29 +21,36 @@ def selected(array: LazyArray, selection: Selection) -> Array:
     return np.asarray(array.read(forward)[flips])
 
 
-def chunks(array: LazyArray, elements: int) -> Iterator[Array]:
-    """Flat row-major stretches of exactly `elements`, the last one shorter, in order."""
+def chunks(array: LazyArray, elements: int, start: int = 0) -> Iterator[Array]:
+    """Flat row-major stretches of exactly `elements` from element `start` on, in order.
+
+    The last one is shorter.
+    """
     if isinstance(array, Stored):
-        yield from array.run.chunks(array.tensor, elements)
+        yield from array.values.chunks(array.tensor, elements, start)
     elif isinstance(array, Reshaped):
-        yield from chunks(array.source, elements)
+        yield from chunks(array.source, elements, start)
     else:
-        yield from _exact(_blocks(array, elements), elements)
+        yield from _exact(_blocks(array, elements, start), elements)
 
 
-def _blocks(array: LazyArray, elements: int) -> Iterator[Array]:
-    """The array in row-major blocks of at most `elements` (at least one row of the last axis)."""
+def _blocks(array: LazyArray, elements: int, start: int) -> Iterator[Array]:
+    """The rest of the array in row-major blocks of about `elements`, at least one element each."""
     shape = array.shape
     axis = next((n for n in range(len(shape)) if math.prod(shape[n + 1 :]) <= elements), None)
-    if axis is None or not shape:
-        yield array.read(tuple(slice(0, n, 1) for n in shape)).reshape(-1)
+    if axis is None:
+        yield array.read(()).reshape(-1)[start:]
         return
-    rows = max(1, elements // max(1, math.prod(shape[axis + 1 :])))
+    row = math.prod(shape[axis + 1 :])
+    rows = max(1, elements // max(1, row))
     rest = tuple(slice(0, n, 1) for n in shape[axis + 1 :])
-    for index in np.ndindex(shape[:axis]):
-        for start in range(0, shape[axis], rows):
-            stretch = slice(start, min(start + rows, shape[axis]), 1)
-            yield array.read((*index, stretch, *rest)).reshape(-1)
+    for number, index in enumerate(np.ndindex(shape[:axis])):
+        for first in range(0, shape[axis], rows):
+            last = min(first + rows, shape[axis])
+            skipped = start - (number * shape[axis] + first) * row
+            if skipped < (last - first) * row:
+                block = array.read((*index, slice(first, last, 1), *rest))
+                yield block.reshape(-1)[max(0, skipped) :]
 
 
 def _exact(blocks: Iterator[Array], elements: int) -> Iterator[Array]:

@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from analysis.adapt.lazy import Added, Joined, LazyArray, Permuted, Sliced, Stored
+from analysis.adapt.lazy import Added, Joined, LazyArray, Permuted, Sliced
 from analysis.adapt.reshaped import Reshaped
-from core.adaptation import Adaptation, Operation, RunSide, Step
-from core.runs import Run
-from core.tensors import TensorInfo
+from core.adaptation import Operation, RunSide, Step
 
 Arguments = tuple[int, ...]
 Arrays = tuple[LazyArray, ...]
 
 
-def side_array(run: Run, tensor: TensorInfo, adaptation: Adaptation, side: RunSide) -> LazyArray:
-    """One side of a pair after all its steps. The steps must leave one array."""
-    members = (tensor, *adaptation.parts(side))
-    arrays: Arrays = tuple(Stored(run, member.id) for member in members)
-    for step in adaptation.steps:
-        if step.side == side:
-            arrays = applied(arrays, step.operation, step.arguments)
-    (whole,) = arrays
-    return whole
+def assembled(arrays: Sequence[LazyArray], steps: Sequence[Step]) -> LazyArray:
+    """The tensors of one side after all its steps, which must leave one array."""
+    whole: Arrays = tuple(arrays)
+    for step in steps:
+        whole = applied(whole, step.operation, step.arguments)
+    if len(whole) != 1:
+        raise ValueError(f"{len(whole)} tensors are left")
+    return whole[0]
 
 
 def applied(arrays: Arrays, operation: Operation, arguments: Arguments) -> Arrays:

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from analysis.adapt.checks import SAME, relative_error
-from analysis.adapt.proposals import Proposal, plan_of
-from analysis.adapt.steps import side_array
+from analysis.adapt.checks import SAME
+from analysis.adapt.proposals import checked, plan_of
+from analysis.adapt.steps import Plan
 from analysis.matching.sides import Bundle, Found, Sides
-from core.adaptation import Adaptation, RunSide
-from core.tensors import TensorInfo
+from core.adaptation import RunSide
 from metrics import formats
 
 _CLEARLY = 0.25  # of the error without the residual that the sum must stay under
@@ -43,30 +42,26 @@ def with_residuals(
 
 def _summed(sides: Sides, found: Found, side: RunSide, extra: Bundle) -> Found | None:
     a, b = found.reference, found.candidate
+    if len(a.members) + len(b.members) + len(extra.members) > 3:
+        return None
+    plain = _plans(sides, a, b)
     if side == "candidate":
         b = Bundle((*b.members, *extra.members), b.place)
     else:
         a = Bundle((*a.members, *extra.members), a.place)
-    run, members = (
-        (sides.candidate, b.members) if side == "candidate" else (sides.reference, a.members)
-    )
-    if len({m.shape for m in members}) > 1 or len(members) != 2:
+    ours, theirs = (p if len(p.arrays) == 1 else p.then("sum", 2) for p in _plans(sides, a, b))
+    summed = checked((ours, theirs))
+    if not summed.error <= SAME or not summed.error < _CLEARLY * checked(plain).error:
         return None
-    proposal = Proposal(plan_of(side, run, members).then("sum", 2).steps)
-    adaptation = proposal.adaptation(a.members, b.members)
-    plain, summed = (_error(sides, a.lead, b.lead, way) for way in (Adaptation(()), adaptation))
-    if not summed <= SAME or not summed < _CLEARLY * plain:
-        return None
-    adaptation = replace(adaptation, error=summed) if adaptation else None
     note = f"{found.match.note}; residual added".removeprefix("; ")
+    adaptation = summed.adaptation(a.members, b.members)
     return Found(a, b, replace(found.match, adaptation=adaptation, note=note))
 
 
-def _error(sides: Sides, a: TensorInfo, b: TensorInfo, way: Adaptation | None) -> float:
-    steps = way or Adaptation(())
-    return relative_error(
-        side_array(sides.reference, a, replace(steps, candidate_parts=()), "reference"),
-        side_array(sides.candidate, b, replace(steps, reference_parts=()), "candidate"),
+def _plans(sides: Sides, a: Bundle, b: Bundle) -> tuple[Plan, Plan]:
+    return (
+        plan_of("reference", sides.reference, a.members),
+        plan_of("candidate", sides.candidate, b.members),
     )
 
 

@@ -23,7 +23,7 @@ class Samples:
         """Sample of a bundle's lead in the reference (0) or candidate (1)."""
         key = (side, bundle.key)
         if key not in self._held:
-            self._held[key] = sample(Stored(self._runs[side], bundle.key))
+            self._held[key] = sample(Stored(self._runs[side].values, bundle.lead))
         return self._held[key]
 
     def distance(self, a: Bundle, b: Bundle) -> float:
