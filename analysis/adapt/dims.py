@@ -30,6 +30,7 @@ from core.runs import Run
 _DIM = re.compile(r"(?P<name>1|\w+|\(\w+(?:\*\w+)+\))(?:\[(?P<shards>[^\]]*)\])?")
 _SHARD = re.compile(r"(?P<axis>\w+)(?::(?P<how>sharded|partial))?")
 _COMMENT = re.compile(r"(?P<axis>\w+)(?::(?P<replicated>replicated)|=(?P<size>\d+))")
+_RULE = re.compile(r"(?:(?P<side>reference|candidate):)?(?P<pattern>[^=]+)=(?P<dims>.+)")
 _HINT = "Write for example: b s h[tp], or t h[tp:partial] # dp:replicated tp=2 dp=2."
 
 
@@ -67,6 +68,18 @@ def parse(text: str) -> Spec:
         else:
             shards.append((match["axis"], -1, "replicated"))
     return Spec(tuple(names), tuple(shards), tuple(sizes))
+
+
+def rule_from_text(text: str) -> DimsRule:
+    """`PATTERN=DIMS`, for one side with `reference:` or `candidate:` before it, as a rule."""
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
+        raise CompareError(
+            f"{text!r} gives no dims.", "Write PATTERN=DIMS, as in '*qkv*=b s h[tp]'."
+        )
+    parse(match["dims"])
+    side = {None: "both", "reference": "reference", "candidate": "candidate"}[match["side"]]
+    return DimsRule(match["pattern"], match["dims"].strip(), side)  # type: ignore[arg-type]
 
 
 def dims_of(

@@ -51,12 +51,13 @@ def into(plan: Plan, shape: Shape, *, transposable: bool) -> Iterator[Plan]:
 def cut(plan: Plan, shape: Shape) -> Plan | None:
     """The leading part of one array that has a shape no larger along any axis, else None.
 
-    A size-1 axis is never cut from a longer one: that is broadcasting, not padding.
+    Less than half of an axis is cut away, never a single element kept: the rest is padding to a
+    round number, not a tensor of another size.
     """
     own = plan.arrays[0].shape
     if len(own) != len(shape) or own == shape:
         return None
-    if any(a < b or (a != b and b <= 1) for a, b in zip(own, shape, strict=True)):
+    if any(a < b or (a != b and (b <= 1 or 2 * b <= a)) for a, b in zip(own, shape, strict=True)):
         return None
     for axis, (a, b) in enumerate(zip(own, shape, strict=True)):
         if a > b:

@@ -1,5 +1,6 @@
 """Which tensor of the candidate is which tensor of the reference, and how we know."""
 
 from analysis.matching.cascade import Matching, match
+from analysis.matching.mapping import mapping_from_text, mapping_rows, mapping_text
 
-__all__ = ["Matching", "match"]
+__all__ = ["Matching", "mapping_from_text", "mapping_rows", "mapping_text", "match"]

@@ -90,8 +90,8 @@ class _Index:
 def _tensors(row: MappingRow, ours: _Index, theirs: _Index) -> Iterator[tuple[Bundle, Bundle]]:
     for a, stars in ours.fitting(row.reference):
         found = [theirs.named(_filled(name, stars), a) for name in row.candidates]
-        there = [b for b in found if b is not None]
-        if len(there) == len(found):
+        there = list({b.key: b for b in found if b is not None}.values())
+        if there and None not in found:
             members = tuple(m for b in there for m in b.members)
             yield a, Bundle(members, there[0].place)
 
