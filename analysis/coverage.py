@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from analysis.dump_checks import Digests, chain_breaks, identical_layers, layer_gaps, silent_inputs
 from core.comparison import Comparison, Pair
@@ -11,6 +11,7 @@ from core.coverage import CheckedSide, Coverage, ModuleCount, Oddity, Share
 from core.runs import Run, nbytes
 from core.stats import SideStats
 from core.tensors import TensorInfo
+from metrics import formats
 
 _MOST_MODULES, _MOST_PLACES = 50, 8
 SIDES: tuple[CheckedSide, CheckedSide] = ("reference", "candidate")
@@ -53,8 +54,8 @@ def _oddities(
             "identical_layers": identical_layers(tensors, digests[n], dumps[other], digests[other]),
             "broken_chain": chain_breaks(tensors, digests[n], dumps[other], digests[other]),
             "duplicated_names": [t.id for t in tensors if _is_repeated(t)],
-            "only_nan": _stated(comparison.pairs, side, _is_only_nan),
-            "constant": _stated(comparison.pairs, side, _is_constant),
+            "only_nan": _only_nan(comparison.pairs, side),
+            "constant": _constant(comparison.pairs, side),
             "replicas_differ": _differing(comparison.pairs, side, digests[n]),
         }
         for check, places in found.items():
@@ -69,23 +70,33 @@ def _is_repeated(tensor: TensorInfo) -> bool:
     return bool(stem) and number.isdecimal() and stem.endswith(tensor.name)
 
 
-def _stated(
-    pairs: Iterable[Pair], side: CheckedSide, is_odd: Callable[[SideStats, int], bool]
-) -> list[str]:
-    """Tensors of one side whose statistics are odd; adapted ones by their first part."""
+def _only_nan(pairs: Iterable[Pair], side: CheckedSide) -> list[str]:
+    """Tensors of one side that are NaN throughout; adapted ones by their first part."""
     return [
         pair.members(side)[0].id
         for pair in pairs
-        if pair.stats is not None and is_odd(getattr(pair.stats, side), pair.stats.count)
+        if pair.stats is not None and getattr(pair.stats, side).nan == pair.stats.count > 0
     ]
 
 
-def _is_only_nan(stats: SideStats, count: int) -> bool:
-    return stats.nan == count > 0
+def _constant(pairs: Iterable[Pair], side: CheckedSide) -> list[str]:
+    """Tensors of one side that hold one value throughout.
+
+    Masks, ids and fresh parameters may do so; they are named only where the other side does not.
+    """
+    places = []
+    for pair in pairs:
+        if pair.stats is None or not _holds_one_value(getattr(pair.stats, side), pair.stats.count):
+            continue
+        other = pair.stats.candidate if side == "reference" else pair.stats.reference
+        tensor = pair.members(side)[0]
+        computed = formats.kind(tensor.dtype) == "float" and tensor.slot == "output"
+        if computed or not _holds_one_value(other, pair.stats.count):
+            places.append(tensor.id)
+    return places
 
 
-def _is_constant(stats: SideStats, count: int) -> bool:
-    """One value throughout, more than once."""
+def _holds_one_value(stats: SideStats, count: int) -> bool:
     return stats.finite == count > 1 and stats.minimum == stats.maximum
 
 

@@ -15,7 +15,7 @@ from loaders import open_run
 
 pytest.importorskip("torch", reason="PyTorch makes the dumps")
 
-import tensor_parallel
+from sample_dumps import tensor_parallel
 
 
 @pytest.fixture(scope="module")

@@ -110,11 +110,9 @@ def _may_be_partial(plan: Plan, members: Members) -> bool:
 
 
 def _is_square_parameter(tensor: TensorInfo) -> bool:
-    return (
-        tensor.slot == "parameter"
-        and len(tensor.shape) == 2
-        and tensor.shape[0] == tensor.shape[1] > 1
-    )
+    """Also where the dump does not say what a tensor is: a state saved as plain arrays."""
+    may_be = tensor.slot == "parameter" or tensor.pass_ == "unknown"
+    return may_be and len(tensor.shape) == 2 and tensor.shape[0] == tensor.shape[1] > 1
 
 
 def _needs_check(option: tuple[Plan, Plan]) -> bool:

@@ -56,19 +56,24 @@ class _Cascade:
         self.taken: set[tuple[str, str]] = set()
 
     def run(self) -> None:
+        """All stages; those that read values only when something is left on both sides."""
         both = self.sides
         plain = spellings(both.left, both.right, by_rule=False)
-        ruled = spellings(both.left, both.right, by_rule=True)
         self.keep(by_mapping(both, *self.free(), self.settings.mapping))
         wary = shifting(*self.free(), plain)
-        left, right = ([b for b in side if b.key not in wary] for side in self.free())
-        self.keep(exact(left, right))
+        self.keep(exact(*self.free(wary)))
         self.keep(by_name(*self.free(wary), plain))
-        self.keep(by_name(*self.free(wary), ruled))
-        self.keep(by_fusion(both, *self.free(wary), ruled), shared=True)
+        if all(self.free(wary)):
+            self.by_rules(wary)
         if all(self.free()):
             self.by_values()
         self.keep(self.guesses, suggestions=True)
+
+    def by_rules(self, wary: set[str]) -> None:
+        """The stages that know how frameworks name and fuse modules."""
+        ruled = spellings(self.sides.left, self.sides.right, by_rule=True)
+        self.keep(by_name(*self.free(wary), ruled))
+        self.keep(by_fusion(self.sides, *self.free(wary), ruled), shared=True)
 
     def by_values(self) -> None:
         """The stages that look at sequences and values."""

@@ -19,6 +19,7 @@ from core.runs import Run
 
 _WEIGHTS, _MODULE, _CONSTANT, _GUESS = 0.95, 0.9, 0.55, 0.4
 _TRIED = 4  # nearest fingerprints whose values are compared
+_WORSE = 2.0  # times the best error that the next best must reach
 _CHUNK = 1 << 20
 # Moments of one weight in two formats agree to a rounding of the extremes: 2^-3 for e4m3, half of
 # it each way. What is further apart is another weight.
@@ -116,33 +117,40 @@ def same_modules(known: Sequence[Found]) -> Mapping[str, str]:
 
 
 def _nearest(sides: Sides, ours: Sequence[Bundle], theirs: Sequence[Bundle]) -> Iterator[Found]:
+    """For each weight the one that fits best among those with the nearest fingerprints."""
     if not ours or not theirs:
         return
-    prints = [(b, fingerprint(sides.candidate, b.key)) for b in theirs]
+    prints = {b.key: (b, fingerprint(sides.candidate, b.key)) for b in theirs}
     for a in ours:
         mine = fingerprint(sides.reference, a.key)
-        near = sorted(
-            ((mine.distance(p), b) for b, p in prints if p is not None and mine is not None),
-            key=lambda item: item[0],
-        )
-        for apart, b in near[:_TRIED]:
-            if apart <= _APART and _is_same(sides, a, b):
-                note = f"equal weights: {a.lead.name} and {b.lead.name}"
-                yield Found(a, b, Match("fingerprint", _WEIGHTS, note))
-                prints = [item for item in prints if item[0] is not b]
-                break
+        near = [
+            (mine.distance(other), key)
+            for key, (_, other) in prints.items()
+            if mine is not None and other is not None
+        ]
+        tried = [prints[key][0] for apart, key in sorted(near)[:_TRIED] if apart <= _APART]
+        errors = sorted((_error(sides, a, b), b.key) for b in tried)
+        if errors and errors[0][0] <= SAME and not (errors[1:] and _rivals(errors)):
+            b, _ = prints.pop(errors[0][1])
+            note = f"equal weights: {a.lead.name} and {b.lead.name}"
+            yield Found(a, b, Match("fingerprint", _WEIGHTS, note))
 
 
-def _is_same(sides: Sides, a: Bundle, b: Bundle) -> bool:
+def _rivals(errors: Sequence[tuple[float, str]]) -> bool:
+    """Whether the second best is no worse: norm weights near 1 are all alike."""
+    return errors[1][0] < _WORSE * errors[0][0]
+
+
+def _error(sides: Sides, a: Bundle, b: Bundle) -> float:
     ways = proposals(sides.reference, sides.candidate, a.members, b.members, check=True)
-    return bool(ways) and ways[0].error <= SAME
+    return ways[0].error if ways and not np.isnan(ways[0].error) else np.inf
 
 
 def _parameters(bundles: Sequence[Bundle]) -> dict[Key, list[Bundle]]:
     """Parameters by step and by the lengths of their axes in any order, those of 1 left out."""
     groups: dict[Key, list[Bundle]] = defaultdict(list)
     for bundle in bundles:
-        if bundle.lead.slot == "parameter" and bundle.lead.pass_ == "parameter":
+        if bundle.lead.pass_ in ("parameter", "unknown"):
             shape = tuple(sorted(n for n in bundle.lead.shape if n != 1))
             groups[bundle.place, len(bundle.members), shape].append(bundle)
     return groups

@@ -47,6 +47,7 @@ def rules() -> Rules:
     )
 
 
+@cache
 def normalised(path: str) -> Segments:
     """Segments of a module path with `/` read as `.` and wrapper modules left out."""
     wrappers = rules().wrappers
@@ -58,7 +59,8 @@ def common_path(path: str) -> Segments:
     """A module path in the common spelling: normalised, then rewritten by the rules."""
     segments = normalised(path)
     for old, new in rules().paths:
-        segments = _rewritten(segments, old, new)
+        if old[0] in segments:  # no rule begins with a star
+            segments = _rewritten(segments, old, new)
     return segments
 
 

@@ -114,9 +114,9 @@ class _Block:
             return
         for x, y in _by_slot(a, b):
             alike = self.samples.alike(x, y)
-            if x.lead.slot == "parameter" and not alike:
-                continue  # weights can be told by their values
             sure = _ALIKE if alike else _ONLY_ORDER if same_count else _GUESS
+            if x.lead.slot == "parameter":
+                sure = _GUESS  # equal weights can be told by their values, a stage later
             note = "same place in the sequence of calls" + ("" if alike else ", values unrelated")
             yield Found(x, y, Match("sequence", sure, note))
 
