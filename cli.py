@@ -79,6 +79,10 @@ def _parser() -> argparse.ArgumentParser:
         help="axes and shards of tensors, for example '*o_proj*=b s h[tp:partial]'; repeatable",
     )
     two.add_argument("--steps", default="", help="align steps by number, by order, or by +1, -1 …")
+    for name in ("--only-steps", "--only-ranks"):
+        two.add_argument(
+            name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
+        )
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison kept in the workspace, by its id")
@@ -158,7 +162,13 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         mapping=mapping_from_text(mapping) if mapping else (),
         dims=tuple(map(rule_from_text, arguments.dims)),
         steps=arguments.steps,
+        only_steps=arguments.only_steps,
+        only_ranks=arguments.only_ranks,
     )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
 
 
 def _read_text(path: Path) -> str:

@@ -16,7 +16,7 @@ from analysis.batches import Piece, Subject, Task, batches, pieces_of, sides_of,
 from analysis.coverage import coverage
 from analysis.execution import Executor, Ledger, Memory, run_elsewhere, run_here
 from analysis.floor import default_tolerance
-from analysis.matching import Matching, match
+from analysis.matching import Matching, match, picked
 from analysis.measuring import UNREADABLE, Outline
 from analysis.progress import Report, Teller
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
@@ -55,7 +55,8 @@ def compare(
                 f"{run.label} holds no tensor.",
                 "Check that the folder is a dump and was not empty.",
             )
-    settings, runs = settings or Settings(), (reference, candidate)
+    settings = settings or Settings()
+    runs = picked(reference, candidate, settings)
     matching = match(*runs, settings)
     plan = _Plan(runs, matching, settings)
     ledger = ledger or Memory()

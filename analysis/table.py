@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from analysis.adapt.text import step_in_words
 from core.comparison import Comparison, Judgement, Pair
 from core.numbers import shape
 from metrics import METRICS
@@ -14,7 +15,7 @@ from metrics import METRICS
 _FACTS = [
     *("tensor", "operator", "module", "module_class", "op", "slot", "pass", "step", "rank", "call"),
     *("order", "dtype_reference", "dtype_candidate", "shape", "elements"),
-    *("match", "match_note", "problem"),
+    *("match", "match_note", "confidence", "adaptation", "problem"),
 ]
 
 
@@ -48,6 +49,7 @@ def pair_table(
 
 def _facts(pair: Pair) -> dict[str, object]:
     a, b = pair.reference, pair.candidate
+    steps = () if pair.adaptation is None else pair.adaptation.steps
     return {
         "tensor": a.id,
         "operator": a.operator,
@@ -66,5 +68,7 @@ def _facts(pair: Pair) -> dict[str, object]:
         "elements": math.prod(pair.shape),
         "match": pair.match.method,
         "match_note": pair.match.note,
+        "confidence": pair.match.confidence,
+        "adaptation": "; ".join(map(step_in_words, steps)),
         "problem": pair.problem or "",
     }

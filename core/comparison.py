@@ -60,13 +60,16 @@ class Settings:
     `tolerance` None: each pair's own, from the coarser logical dtype of its two sides. `mapping`
     and `dims`: the first row that fits counts. `steps` says which steps belong together: "" by
     number, or in order when the two runs number them differently; "number", "order", or an offset
-    such as "+1", which is added to the candidate's numbers.
+    such as "+1", which is added to the candidate's numbers. `only_steps` and `only_ranks` are those
+    of the reference, in its numbers, to which the comparison is limited; () is all.
     """
 
     tolerance: Tolerance | None = None
     mapping: tuple[MappingRow, ...] = ()
     dims: tuple[DimsRule, ...] = ()
     steps: str = ""
+    only_steps: tuple[int, ...] = ()
+    only_ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,14 @@ class Group:
 class RowParallelLinear(nn.Module):
     """Holds some input channels; the sum over the ranks is the product."""
 
-    def __init__(self, weight: Tensor, rank: int, group: Group) -> None:
+    def __init__(self, weight: Tensor, rank: int, group: Group, *, reduces: bool = True) -> None:
         super().__init__()
         self.weight, self.rank, self.group = nn.Parameter(weight), rank, group
+        self.reduces = reduces
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.group.all_reduce(self.rank, functional.linear(x, self.weight))
+        part = functional.linear(x, self.weight)
+        return self.group.all_reduce(self.rank, part) if self.reduces else part
 
 
 class VocabParallelEmbedding(nn.Module):
@@ -70,11 +72,14 @@ def whole(folder: Path, **options: Any) -> None:
         model(_tokens())
 
 
-def sharded(folder: Path, **options: Any) -> None:
-    """Record the same decoder on two ranks, with kernels that round at other places."""
+def sharded(folder: Path, *, unreduced: int | None = None, **options: Any) -> None:
+    """Record the same decoder on two ranks, with kernels that round at other places.
+
+    The attention of layer `unreduced` leaves out its reduction: each rank goes on with its part.
+    """
     model = decoder(CONFIG, STEPWISE_ELSEWHERE, seed=1, dtype=torch.bfloat16).eval()
     group = Group()
-    shards = [_shard(model, rank, group) for rank in range(RANKS)]
+    shards = [_shard(model, rank, group, unreduced) for rank in range(RANKS)]
     failures: list[BaseException] = []
 
     def run(rank: int) -> None:
@@ -97,9 +102,9 @@ def sharded(folder: Path, **options: Any) -> None:
         raise failures[0]
 
 
-def _shard(model: CausalLM, rank: int, group: Group) -> nn.Module:
+def _shard(model: CausalLM, rank: int, group: Group, unreduced: int | None) -> nn.Module:
     shard: Any = copy.deepcopy(model)
-    for layer in shard.model.layers:
+    for n, layer in enumerate(shard.model.layers):
         attention, mlp = layer.self_attn, layer.mlp
         attention.num_heads //= RANKS
         attention.num_kv_heads //= RANKS
@@ -107,7 +112,8 @@ def _shard(model: CausalLM, rank: int, group: Group) -> nn.Module:
             linear.weight = _piece(linear.weight, rank, 0)
         for linear in (mlp.gate_proj, mlp.up_proj):
             linear.weight = _piece(linear.weight, rank, 0)
-        attention.o_proj = RowParallelLinear(_piece(attention.o_proj.weight, rank, 1), rank, group)
+        rows = _piece(attention.o_proj.weight, rank, 1)
+        attention.o_proj = RowParallelLinear(rows, rank, group, reduces=n != unreduced)
         mlp.down_proj = RowParallelLinear(_piece(mlp.down_proj.weight, rank, 1), rank, group)
     table = _piece(shard.model.embed_tokens.weight, rank, 0)
     shard.model.embed_tokens = VocabParallelEmbedding(table, rank, group)

@@ -125,6 +125,11 @@ def test_another_shape_with_other_values_is_never_forced_into_this_one(
     assert propose({OUTPUT: WIDE}, {OUTPUT: other}) == ()
 
 
+def test_constants_confirm_no_transposition() -> None:
+    assert propose({OUTPUT: np.zeros((4, 6))}, {OUTPUT: np.zeros((6, 4))}) == ()
+    assert done(propose({WEIGHT: np.ones((4, 4))}, {WEIGHT: np.ones((4, 4))})) == []
+
+
 def test_elements_are_not_reshaped_across_rows_even_when_they_agree() -> None:
     assert propose({OUTPUT: WIDE}, {OUTPUT: WIDE.reshape(64, 24)}) == ()
 

@@ -11,6 +11,7 @@ from analysis.matching import match
 from analysis.matching.naming import common_path, rules
 from analysis.verdict import judge
 from core.comparison import Comparison, Settings
+from core.errors import CompareError
 from core.runs import Array, Run
 
 
@@ -343,3 +344,15 @@ def stepped(steps: Iterable[int]) -> Run:
 def test_steps_are_aligned_as_asked(steps: str, expected: dict[int, int]) -> None:
     found = match(stepped([0, 1, 2]), stepped([1, 2, 3]), Settings(steps=steps))
     assert {a.step: b.step for a, b, how in found.pairs if not how.is_suggested} == expected
+
+
+def test_a_comparison_is_limited_to_the_steps_asked_for() -> None:
+    runs = stepped([0, 1, 2]), stepped([1, 2, 3])
+    comparison = compare(*runs, Settings(steps="order", only_steps=(1, 2)))
+    assert [(p.reference.step, p.candidate.step) for p in comparison.pairs] == [(1, 2), (2, 3)]
+    assert (comparison.reference.tensors, comparison.candidate.tensors) == (2, 2)
+    assert comparison.unmatched_candidate == ()
+    with pytest.raises(CompareError, match="no tensor of these steps"):
+        compare(*runs, Settings(only_steps=(9,)))
+    with pytest.raises(CompareError, match="cannot be aligned by 'soon'"):
+        compare(*runs, Settings(steps="soon"))

@@ -17,12 +17,14 @@ pytest.importorskip("torch", reason="PyTorch makes the dumps")
 
 from sample_dumps import tensor_parallel
 
+OPERATORS = ("matmul", "mul", "softmax", "silu", "add")
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
     folder: Path = tmp_path_factory.mktemp("parallel")
-    tensor_parallel.whole(folder / "whole")
-    tensor_parallel.sharded(folder / "sharded")
+    tensor_parallel.whole(folder / "whole", operators=OPERATORS)
+    tensor_parallel.sharded(folder / "sharded", operators=OPERATORS)
     return open_run(folder / "whole"), open_run(folder / "sharded")
 
 
@@ -67,3 +69,20 @@ def test_it_goes_the_other_way_round_too(runs: tuple[Run, Run]) -> None:
     assert np.all(table.worst[:, inside] > 0)
     assert np.all(table.worst[:, inside] < LIMIT)
     assert np.all(table.pairs[:, inside] >= 0)
+
+
+def test_a_reduction_left_out_is_a_fault_where_it_happens(
+    runs: tuple[Run, Run], tmp_path: Path
+) -> None:
+    tensor_parallel.sharded(tmp_path, unreduced=2, operators=OPERATORS)
+    comparison = compare(runs[0], open_run(tmp_path))
+    judged = judge(comparison)
+    assert judged.verdict == "fault"
+    assert judged.first_divergence is not None
+    first = comparison.pairs[judged.first_divergence]
+    assert first.reference.operator == "model.layers.2.self_attn.o_proj"
+    assert "another way than in other layers" in first.match.note
+    assert comparison.coverage is not None
+    (oddity,) = comparison.coverage.oddities
+    assert (oddity.check, oddity.side) == ("replicas_differ", "candidate")
+    assert first.candidate.id in oddity.places

@@ -45,17 +45,19 @@ def sample(array: LazyArray) -> Array | None:
 def relative_error(reference: LazyArray, candidate: LazyArray) -> float:
     """Relative L2 error of a sample, over what is finite on both sides.
 
-    NaN when it cannot be read, is nowhere finite or the shapes differ; infinite where only the
-    reference is zero.
+    NaN when it cannot be read, is nowhere finite, the shapes differ, or the reference holds one
+    value throughout, which confirms nothing.
     """
     if reference.shape != candidate.shape:
         return math.nan
     a, b = sample(reference), sample(candidate)
-    return math.nan if a is None or b is None else distance(a, b)
+    if a is None or b is None or not a.size or np.all(a == a[0]):
+        return math.nan
+    return distance(a, b)
 
 
 def distance(a: Array, b: Array) -> float:
-    """Relative L2 error of two samples of one length."""
+    """Relative L2 error of two samples of one length; infinite where only the first is zero."""
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.any():
         return math.nan

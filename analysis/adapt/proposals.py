@@ -142,6 +142,6 @@ def _ranked(ways: Sequence[Proposal]) -> tuple[Proposal, ...]:
     plain = math.inf if math.isnan(first.error) else first.error
     if best.error <= RELATED and best.error < _CLEARLY * plain:
         return (best, *(p for p in ways if p is not best))
-    if plain <= RELATED:
+    if plain <= RELATED or not first.steps:
         return tuple(ways)
     return tuple(Proposal(p.steps, p.error, certain=False) for p in ways)

@@ -11,6 +11,7 @@ from analysis.adapt.lazy import LazyArray, Stored
 from analysis.adapt.reshaped import Reshaped
 from core.runs import Array, Selection
 from core.selection import axes_of
+from loaders.hdf5.tiles import restretched
 
 
 def selected(array: LazyArray, selection: Selection) -> Array:
@@ -31,7 +32,7 @@ def chunks(array: LazyArray, elements: int, start: int = 0) -> Iterator[Array]:
     elif isinstance(array, Reshaped):
         yield from chunks(array.source, elements, start)
     else:
-        yield from _exact(_blocks(array, elements, start), elements)
+        yield from restretched(_blocks(array, elements, start), elements)
 
 
 def _blocks(array: LazyArray, elements: int, start: int) -> Iterator[Array]:
@@ -51,20 +52,6 @@ def _blocks(array: LazyArray, elements: int, start: int) -> Iterator[Array]:
             if skipped < (last - first) * row:
                 block = array.read((*index, slice(first, last, 1), *rest))
                 yield block.reshape(-1)[max(0, skipped) :]
-
-
-def _exact(blocks: Iterator[Array], elements: int) -> Iterator[Array]:
-    held: list[Array] = []
-    size = 0
-    for block in blocks:
-        held.append(block)
-        size += block.size
-        while size >= elements:
-            flat = np.concatenate(held) if len(held) > 1 else held[0]
-            yield flat[:elements]
-            held, size = [flat[elements:]], size - elements
-    if size:
-        yield np.concatenate(held) if len(held) > 1 else held[0]
 
 
 def _forward(item: range) -> slice:

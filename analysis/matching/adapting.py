@@ -14,6 +14,8 @@ from core.comparison import Settings
 
 _UNCERTAIN = 0.7  # confidence is multiplied by it where no way fits the values better
 
+_MANY = 3  # times as many pairs of a kind that took another way overrule one
+
 Signature = tuple[object, ...]
 
 
@@ -29,12 +31,14 @@ def adapted(sides: Sides, found: Sequence[Found], settings: Settings) -> list[Fo
     """The pairs with their adaptations.
 
     A pair whose values prefer no way takes the one that most pairs of its kind (same name in other
-    layers) took. A pair of unlike shapes for which there is no way stays as it is and will say so.
+    layers) took; so does one that stands alone with its way: partial sums in one layer where all
+    others hold replicas are a reduction that was left out, not another way to store a tensor. A
+    pair of unlike shapes for which there is no way stays as it is and will say so.
     """
     ways = [_ways(sides, each, settings) for each in found]
     usual: dict[str, Counter[Signature]] = {}
     for each in ways:
-        if len(each.proposals) > 1 and each.proposals[0].certain:
+        if each.proposals and each.proposals[0].certain:
             votes = usual.setdefault(_kind(each.found), Counter())
             votes[each.proposals[0].signature] += 1
     return [_chosen(each, usual) for each in ways]
@@ -57,13 +61,18 @@ def _chosen(ways: _Ways, usual: Mapping[str, Counter[Signature]]) -> Found:
     found, options = ways.found, ways.proposals
     if not options:
         return found
-    chosen, sure = options[0], found.match.confidence
+    chosen, sure, note = options[0], found.match.confidence, found.match.note
+    votes = usual.get(_kind(found), Counter())
+    common = max(options, key=lambda p: votes[p.signature])
     if not chosen.certain:
-        votes = usual.get(_kind(found), Counter())
-        chosen = max(options, key=lambda p: votes[p.signature])
+        chosen = common
         sure = sure if votes[chosen.signature] else sure * _UNCERTAIN
+    elif votes[common.signature] >= _MANY * votes[chosen.signature]:
+        note = f"{note}; its values fit another way than in other layers".removeprefix("; ")
+        chosen = common
     adaptation = chosen.adaptation(found.reference.members, found.candidate.members)
-    return replace(found, match=replace(found.match, adaptation=adaptation, confidence=sure))
+    match = replace(found.match, adaptation=adaptation, confidence=sure, note=note)
+    return replace(found, match=match)
 
 
 def _kind(found: Found) -> str:

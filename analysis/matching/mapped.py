@@ -136,16 +136,16 @@ def _fits(pattern: str, bundle: Bundle) -> tuple[str, ...] | None:
 
 
 def _names(pattern: str, bundle: Bundle) -> bool:
-    module = bundle.lead.module
-    inside = _pattern(pattern).fullmatch(module) or _pattern(f"{pattern}.**").fullmatch(module)
-    return _fits(pattern, bundle) is not None or inside is not None
+    segments = bundle.lead.module.split(".")
+    around = (".".join(segments[:end]) for end in range(1, len(segments) + 1))
+    inside = any(_pattern(pattern).fullmatch(module) for module in around)
+    return inside or _fits(pattern, bundle) is not None
 
 
 @cache
 def _pattern(pattern: str) -> re.Pattern[str]:
-    """`*` stands for one segment, `**` at the end for any number of them."""
-    text = re.escape(pattern).replace(r"\*\*", "(.+)").replace(r"\*", r"([^./]+)")
-    return re.compile(text)
+    """`*` stands for one segment, or a part of one; several in a row are one."""
+    return re.compile("([^./]+)".join(map(re.escape, re.split(r"\*+", pattern))))
 
 
 def _filled(name: str, stars: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.comparison import Match, Settings
 from core.errors import CompareError
@@ -82,6 +82,36 @@ def sides(reference: Run, candidate: Run, settings: Settings) -> Sides:
         _bundled(ours, {}, {}, merge=merge),
         _bundled(theirs, steps, shared, merge=merge),
     )
+
+
+def picked(reference: Run, candidate: Run, settings: Settings) -> tuple[Run, Run]:
+    """Both runs with the steps and ranks that the settings ask for; all the same without any.
+
+    Of the candidate those that are aligned with the reference's. Raises CompareError when the
+    reference has none of them.
+    """
+    if not settings.only_steps and not settings.only_ranks:
+        return reference, candidate
+    ours, theirs = reference.tensors.values(), candidate.tensors.values()
+    steps = step_numbering({t.step for t in theirs}, {t.step for t in ours}, settings.steps)
+    ranks = in_order({t.rank for t in theirs}, {t.rank for t in ours})
+    runs = _only(reference, settings, {}, {}), _only(candidate, settings, steps, ranks)
+    if not runs[0].tensors:
+        raise CompareError(
+            f"{reference.label} has no tensor of these steps and ranks.",
+            "See the steps and ranks of a dump with the command inspect.",
+        )
+    return runs
+
+
+def _only(run: Run, settings: Settings, steps: Numbering, ranks: Numbering) -> Run:
+    def wanted(tensor: TensorInfo) -> bool:
+        step, rank = steps.get(tensor.step, tensor.step), ranks.get(tensor.rank, tensor.rank)
+        return (not settings.only_steps or step in settings.only_steps) and (
+            not settings.only_ranks or rank in settings.only_ranks
+        )
+
+    return replace(run, tensors={n: t for n, t in run.tensors.items() if wanted(t)})
 
 
 def step_numbering(theirs: set[int | None], ours: set[int | None], wanted: str) -> Numbering:
