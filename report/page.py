@@ -29,7 +29,8 @@ def page(report: Report) -> str:
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{_text(report.title)}</title><style>{_STYLE}</style>{script}</head><body><main>"
-        f'<p class="verdict {_text(report.kind)}">{_text(report.verdict)}</p><h1>{_text(report.sentence)}</h1>'
+        f'<p class="verdict {_text(report.kind)}">{_text(report.verdict)}</p>'
+        f"<h1>{_text(report.sentence)}</h1>"
         f'<p class="detail">{_text(report.detail)}</p>{body}'
         f"<footer>{_text(report.title)} · {_text(report.footer)}</footer></main></body></html>"
     )

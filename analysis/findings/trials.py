@@ -95,7 +95,7 @@ def _judged(tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]) -> Ite
 
 
 def _description_length(trial: Trial, fit: Fit) -> float:
-    """n ln(residual²) + k ln n, Schwarz 1978; residuals below a tenth of the floor count as that."""
+    """N ln(residual²) + k ln n, Schwarz 1978; residuals below a tenth of the floor count as that."""
     count = max(int(trial.predicted.size), 2)
     residual = max(fit.spread, 0.1) if math.isfinite(fit.spread) else 1e9
     return 2 * count * math.log(residual) + trial.parameters * math.log(count)

@@ -70,7 +70,7 @@ def _draw(view: View, subject: Subject) -> None:
     pair, stats = subject.pair, subject.pair.stats
     if stats is None:
         return
-    shape = pair.reference.shape
+    shape = pair.shape
     picked = _picked(shape)
     part = _part(shape, stats, picked)
     try:
@@ -160,7 +160,7 @@ def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
 
 def _act(act: Any, view: View, pair: Pair, part: Part) -> None:
     """Writes what the user did in the slice into the address. In a callback."""
-    shape = pair.reference.shape
+    shape = pair.shape
     if "mode" in act:
         url.put(view=act["mode"])
     elif "element" in act:
