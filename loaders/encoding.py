@@ -26,10 +26,13 @@ class Encoding:
     decoded: np.dtype[Any]
 
     def decode(self, raw: NDArray[Any]) -> Array:
-        """Values of raw elements, whose dtype is `file`; a view if the bytes are right already."""
+        """Values of raw elements, whose dtype is `file` in the file's or the machine's byte order.
+
+        A view if the bytes are right already.
+        """
         if self.decoded == np.bool_:
             return np.asarray(raw != 0)
-        if not self.file.isnative:
+        if not raw.dtype.isnative:
             raw = raw.astype(self.file.newbyteorder("="))
         return raw if raw.dtype == self.decoded else raw.view(self.decoded)
 
