@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -31,18 +32,21 @@ class Cost:
     peak_mb: float
 
 
-def cost_of(command: Sequence[str]) -> Cost:
-    """Run a Python command line to its end; exit codes 0 and 1 are both answers."""
+def cost_of(command: Sequence[str], **environment: str) -> Cost:
+    """Run a command line to its end; exit codes 0 and 1 are both answers."""
     code = (
         "import resource, subprocess, sys, time\n"
         "start = time.perf_counter()\n"
-        "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
-        "assert done.returncode in (0, 1), done.returncode\n"
+        "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)\n"
+        "assert done.returncode in (0, 1), done.stderr.decode()[-2000:]\n"
         "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
         "print(time.perf_counter() - start, peak)"
     )
-    outer = [sys.executable, "-c", code, sys.executable, *command]
-    done = subprocess.run(outer, cwd=ROOT, check=True, capture_output=True, text=True)
+    outer = [sys.executable, "-c", code, *command]
+    surroundings = {**os.environ, **environment}
+    done = subprocess.run(
+        outer, cwd=ROOT, check=True, stdout=subprocess.PIPE, env=surroundings, text=True
+    )
     seconds, peak = done.stdout.split()
     return Cost(float(seconds), int(peak) / 1024)
 
