@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
-from analysis.compare import Progress, Report, compare
+from analysis.compare import compare
 from analysis.export import comparison_json
-from analysis.table import pair_table
+from analysis.progress import Progress, Report
+from analysis.rows import Row, pair_rows
 from analysis.verdict import judge
 from charts.names import plain
 from core.comparison import Comparison, Judgement, Settings, Tolerance
@@ -25,7 +24,7 @@ from core.numbers import error, shape, size, times_floor
 from core.runs import Run, nbytes
 from core.selection import selection_from_text
 from loaders import open_run
-from metrics import METRICS
+from metrics import CPU, METRICS
 
 PASS, FAIL, COULD_NOT_COMPARE = 0, 1, 2
 _EXIT = {"fault": FAIL, "watch": FAIL, "rounding": PASS, "uncompared": COULD_NOT_COMPARE}
@@ -64,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("candidate", type=Path)
     two.add_argument("--atol", type=float, help="absolute tolerance of an element")
     two.add_argument("--rtol", type=float, help="relative tolerance of an element")
+    two.add_argument("--device", default=CPU, help="cpu (default), or cuda, cuda:1 … by PyTorch")
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison kept in the workspace, by its id")
@@ -118,7 +118,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     runs = [open_run(arguments.reference), open_run(arguments.candidate)]
     for run in runs:
         _print_problems(run)
-    comparison = compare(*runs, _settings(arguments), _progress())
+    comparison = compare(*runs, _settings(arguments), _progress(), device=arguments.device)
     return _report(_Answer(comparison, judge(comparison)), arguments)
 
 
@@ -157,12 +157,12 @@ def _report(answer: _Answer, arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = json.dumps(comparison_json(answer.comparison, answer.judgement), allow_nan=False)
         arguments.json.write_text(text + "\n")
-    table = pair_table(answer.comparison, answer.judgement, _wanted(arguments))
-    _print_verdict(answer, table)
+    rows = pair_rows(answer.comparison, answer.judgement, _wanted(arguments))
+    _print_verdict(answer, rows)
     if arguments.tensor:
-        _print_tensor(table, arguments.tensor)
+        _print_tensor(rows, arguments.tensor)
     else:
-        _print_pairs(_chosen(table, arguments))
+        _print_pairs(_chosen(rows, arguments))
     return _EXIT[answer.judgement.verdict]
 
 
@@ -172,52 +172,62 @@ def _wanted(arguments: argparse.Namespace) -> list[str]:
     return [name for name in METRICS if arguments.tensor or name in shown]
 
 
-def _print_verdict(answer: _Answer, table: pd.DataFrame) -> None:
+def _print_verdict(answer: _Answer, rows: list[Row]) -> None:
     comparison, judged = answer.comparison, answer.judgement
     print(f"{judged.verdict.upper()}  {plain(judged.sentence, _PROSE)}")
     print(plain(judged.detail, _PROSE))
     if judged.first_divergence is not None:
-        row = table.iloc[judged.first_divergence]
-        print(f"first divergence: {plain(row.operator)}  {row.slot}  {plain(row.tensor)}")
+        row = rows[judged.first_divergence]
+        where = plain(row["operator"]), row["slot"], plain(row["tensor"])
+        print("first divergence:", "  ".join(where))
     print(
-        f"compared {int((table.problem == '').sum())} of {len(table)} pairs; "
+        f"compared {sum(not row['problem'] for row in rows)} of {len(rows)} pairs; "
         f"{len(comparison.unmatched_reference)} tensors in the reference only, "
         f"{len(comparison.unmatched_candidate)} in the candidate only; id {comparison.id}"
     )
 
 
-def _chosen(table: pd.DataFrame, arguments: argparse.Namespace) -> pd.DataFrame:
+def _chosen(rows: list[Row], arguments: argparse.Namespace) -> list[Row]:
+    """The rows asked for, worst first, and what has no number last: listed, never dropped."""
     if arguments.under:
-        inside = table.operator.str.startswith(f"{arguments.under}.")
-        table = table[(table.operator == arguments.under) | inside]
+        inside = arguments.under, f"{arguments.under}."
+        rows = [
+            r for r in rows if r["operator"] == inside[0] or r["operator"].startswith(inside[1])
+        ]
     if arguments.sort != "order":
-        # Worst first, and what has no number last: an uncompared pair is listed, never dropped.
         rising = arguments.sort in METRICS and METRICS[arguments.sort].ideal != 0
-        table = table.sort_values(arguments.sort, ascending=rising, kind="stable")
-    return table.head(arguments.top)
+        rows = sorted(rows, key=lambda row: _rank(row[arguments.sort], rising=rising))
+    return rows[: arguments.top]
 
 
-def _print_pairs(table: pd.DataFrame) -> None:
-    if table.empty:
+def _rank(value: float, *, rising: bool) -> tuple[bool, float]:
+    return value != value, 0.0 if value != value else value if rising else -value
+
+
+def _print_pairs(rows: list[Row]) -> None:
+    if not rows:
         print("no pairs")
         return
     columns = {
-        "verdict": list(table.verdict),
-        "× floor": [times_floor(v) for v in table.times_floor],
-        **{METRICS[m].label: [error(v) for v in table[m]] for m in _SHOWN_METRICS},
-        "tensor": [plain(t) for t in table.tensor],
+        "verdict": [row["verdict"] for row in rows],
+        "× floor": [times_floor(row["times_floor"]) for row in rows],
+        **{METRICS[m].label: [error(row[m]) for row in rows] for m in _SHOWN_METRICS},
+        "tensor": [plain(row["tensor"]) for row in rows],
     }
     print()
-    print(pd.DataFrame(columns).to_string(index=False))
-    for row in table[table.problem != ""].itertuples():
-        print(f"not compared: {plain(row.tensor)}: {plain(row.problem)}")
+    widths = [max(map(len, (label, *cells))) for label, cells in columns.items()]
+    for line in (tuple(columns), *zip(*columns.values(), strict=True)):
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+    for row in rows:
+        if row["problem"]:
+            print(f"not compared: {plain(row['tensor'])}: {plain(row['problem'])}")
 
 
-def _print_tensor(table: pd.DataFrame, tensor_id: str) -> None:
-    rows = table[table.tensor == tensor_id]
-    if rows.empty:
+def _print_tensor(rows: list[Row], tensor_id: str) -> None:
+    found = [row for row in rows if row["tensor"] == tensor_id]
+    if not found:
         raise ExplorerError(f"The comparison has no tensor {tensor_id!r}.", "See --sort order.")
-    for key, value in rows.iloc[0].items():
+    for key, value in found[0].items():
         shown = error(value) if key in METRICS else value
         print(f"{key:28} {plain(str(shown))}")
 

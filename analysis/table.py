@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from core.comparison import Comparison, Judgement, Pair
-from core.numbers import shape
+from analysis.rows import facts_of, metric_of
+from core.comparison import Comparison, Judgement
 from metrics import METRICS
 
 _FACTS = [
@@ -24,7 +24,7 @@ def pair_table(
 
     `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair.
     """
-    facts = pd.DataFrame([_facts(p) for p in comparison.pairs], columns=_FACTS)
+    facts = pd.DataFrame([facts_of(p) for p in comparison.pairs], columns=_FACTS)
     judged = pd.DataFrame(
         {
             "verdict": judgement.verdicts,
@@ -34,36 +34,7 @@ def pair_table(
             "floor": judgement.floors,
         }
     )
-    values = {
-        name: [
-            float("nan") if p.stats is None else METRICS[name](p.stats) for p in comparison.pairs
-        ]
-        for name in metrics
-    }
+    values = {name: [metric_of(pair, name) for pair in comparison.pairs] for name in metrics}
     table = pd.concat([facts, judged, pd.DataFrame(values, dtype="float64")], axis=1)
     table.insert(0, "pair", range(len(table)))
     return table
-
-
-def _facts(pair: Pair) -> dict[str, object]:
-    a, b = pair.reference, pair.candidate
-    return {
-        "tensor": a.id,
-        "operator": a.operator,
-        "module": a.module,
-        "module_class": a.module_class,
-        "op": a.op,
-        "slot": a.slot_label,
-        "pass": a.pass_,
-        "step": a.step,
-        "rank": a.rank,
-        "call": a.call,
-        "order": a.order,
-        "dtype_reference": a.dtype,
-        "dtype_candidate": b.dtype,
-        "shape": shape(a.shape),
-        "elements": a.size,
-        "match": pair.match.method,
-        "match_note": pair.match.note,
-        "problem": pair.problem or "",
-    }

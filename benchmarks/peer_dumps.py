@@ -1,7 +1,8 @@
 """The same two dumps as each tool reads them. Run by the interpreter that has the tool installed.
 
 `python peer_dumps.py msprobe|polygraphy|ours FOLDER TENSORS ELEMENTS` makes `reference` and
-`candidate` in the folder. Tensors are float32 of 4096 columns; the candidate differs in its last bit.
+`candidate` in the folder. Tensors are float32 of 4096 columns; the candidate differs in the last
+bit of its values.
 """
 
 from __future__ import annotations

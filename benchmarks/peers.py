@@ -1,9 +1,10 @@
 """Comparing two dumps from the shell, against the tools of the field on the same tensors.
 
 The peers are installed into `build/peers`, a scratch environment of their own. Whole processes,
-start-up included, files in the page cache, each tool in turn and the best of two rounds. Peak memory
-is that of the largest process. msprobe computes six metrics, polygraphy its elementwise tolerances,
-we every statistic of `docs/metrics.md`.
+start-up included, files in the page cache, each tool in turn and the best of two rounds. On a busy
+machine processor time tells more than wall time. Peak memory is that of the largest process.
+msprobe computes six metrics, polygraphy its elementwise tolerances, we every statistic of
+`docs/metrics.md`.
 """
 
 from __future__ import annotations
@@ -67,8 +68,12 @@ def _rows(
 
 
 def _row(what: str, ours: Cost, theirs: Cost) -> Row:
-    value, reference = (f"{c.seconds:.2f} s, peak {c.peak_mb:.0f} MB" for c in (ours, theirs))
-    return Row(what, value, reference, f"{theirs.seconds / ours.seconds:.1f}")
+    value, reference = (
+        f"{c.seconds:.2f} s, {c.cpu_seconds:.2f} s of processor, peak {c.peak_mb:.0f} MB"
+        for c in (ours, theirs)
+    )
+    wall, cpu = theirs.seconds / ours.seconds, theirs.cpu_seconds / ours.cpu_seconds
+    return Row(what, value, reference, f"{wall:.1f}, of processor {cpu:.1f}")
 
 
 def _written(tool: str, folder: Path, tensors: int, elements: int) -> None:

@@ -26,9 +26,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Wall time and peak resident memory of a finished process."""
+    """Wall time, processor time and peak resident memory of a process and those it started."""
 
     seconds: float
+    cpu_seconds: float
     peak_mb: float
 
 
@@ -39,16 +40,17 @@ def cost_of(command: Sequence[str], **environment: str) -> Cost:
         "start = time.perf_counter()\n"
         "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)\n"
         "assert done.returncode in (0, 1), done.stderr.decode()[-2000:]\n"
-        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
-        "print(time.perf_counter() - start, peak)"
+        "wall = time.perf_counter() - start\n"
+        "took = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(wall, took.ru_utime + took.ru_stime, took.ru_maxrss)"
     )
     outer = [sys.executable, "-c", code, *command]
     surroundings = {**os.environ, **environment}
     done = subprocess.run(
         outer, cwd=ROOT, check=True, stdout=subprocess.PIPE, env=surroundings, text=True
     )
-    seconds, peak = done.stdout.split()
-    return Cost(float(seconds), int(peak) / 1024)
+    seconds, cpu_seconds, peak = done.stdout.split()
+    return Cost(float(seconds), float(cpu_seconds), int(peak) / 1024)
 
 
 def own_peak_mb() -> float:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,22 +103,23 @@ class Contiguous:
     offset: int
     shape: tuple[int, ...]
     encoding: Encoding
+    seekable: ClassVar[bool] = True
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements`, the last one shorter."""
-        windows = self._windows(elements * max(1, _WINDOW // elements))
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from `start` on, the last one shorter."""
+        windows = self._windows(start, elements * max(1, _WINDOW // elements))
         if not self.encoding.file.isnative:
             windows = filled(map(_turned, windows))
         for raw in windows:
             flat = self.encoding.decode(raw if raw.flags.aligned else raw.copy())
             yield from (flat[i : i + elements] for i in range(0, flat.size, elements))
 
-    def _windows(self, window: int) -> Iterator[NDArray[Any]]:
+    def _windows(self, start: int, window: int) -> Iterator[NDArray[Any]]:
         size, itemsize = math.prod(self.shape), self.encoding.file.itemsize
-        for start in range(0, size, window):
-            count = min(window, size - start)
-            ahead = min(window, size - start - count) * itemsize
-            yield self._raw(start, count, ahead=ahead)
+        for at in range(start, size, window):
+            count = min(window, size - at)
+            ahead = min(window, size - at - count) * itemsize
+            yield self._raw(at, count, ahead=ahead)
 
     def read(self, selection: Selection) -> Array:
         """The selected part, copied out of the mapped file."""
@@ -175,12 +176,13 @@ class Unwritten:
 
     shape: tuple[int, ...]
     fill: Array
+    seekable: ClassVar[bool] = True
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat stretches of exactly `elements`, the last one shorter."""
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat stretches of exactly `elements` from `start` on, the last one shorter."""
         size = math.prod(self.shape)
-        for start in range(0, size, elements):
-            yield np.full(min(elements, size - start), self.fill, self.fill.dtype)
+        for at in range(start, size, elements):
+            yield np.full(min(elements, size - at), self.fill, self.fill.dtype)
 
     def read(self, selection: Selection) -> Array:
         """The selected part."""

@@ -5,6 +5,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -197,3 +199,28 @@ def test_an_unknown_comparison_is_explained(
     monkeypatch.setenv("PX_WORKSPACE", str(tmp_path / "workspace"))
     assert run("show", "0123456789abcdef0123") == 2
     assert "0123456789abcdef0123" in capsys.readouterr().err
+
+
+def test_a_device_changes_neither_the_id_nor_the_verdict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sides = [str(ROOT / "sample_dumps/decoder-fault" / side) for side in ("reference", "candidate")]
+    answers = []
+    for device in ("cpu", "torch-cpu"):
+        assert run("compare", *sides, "--device", device) == cli.FAIL
+        answers.append(capsys.readouterr().out.splitlines()[:4])
+    assert answers[0] == answers[1]
+    assert run("compare", *sides, "--device", "cuda:63") == cli.COULD_NOT_COMPARE
+    assert "There is no device 'cuda:63'" in capsys.readouterr().err
+
+
+def test_neither_torch_nor_streamlit_nor_pandas_is_imported_to_compare() -> None:
+    sides = [str(ROOT / "sample_dumps/decoder-fault" / side) for side in ("reference", "candidate")]
+    code = (
+        "import sys, cli\n"
+        f"cli.main(['compare', *{sides}])\n"
+        "slow = {'torch', 'streamlit', 'pandas', 'pyarrow', 'plotly', 'ml_dtypes', 'sqlalchemy'}\n"
+        "print(sorted(slow & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr.strip() == "[]"

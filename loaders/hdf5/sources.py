@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from h5py import h5d, h5g, h5s
@@ -20,7 +20,7 @@ from loaders.crew import Order, filled
 from loaders.encoding import Encoding
 from loaders.hdf5.filters import Filter, undone
 from loaders.hdf5.library import library, opened
-from loaders.hdf5.tiles import Box, bands, parts, restretched
+from loaders.hdf5.tiles import Box, bands, parts, reaching, restretched, skipped
 from loaders.stretches import FileBytes, bytes_at
 
 # A tile by its number: which part of a box it fills, and with which part of itself.
@@ -38,19 +38,21 @@ class Tiled:
     shape: tuple[int, ...]
     tile: tuple[int, ...]
     encoding: Encoding
+    seekable: ClassVar[bool] = True
 
     @abstractmethod
     def boxes(self, boxes: Iterable[Box]) -> Iterator[NDArray[Any]]:
         """The raw elements of each box, in any byte order: own arrays with one axis a range."""
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements`, the last one shorter."""
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from `start` on, the last one shorter."""
         if 0 in self.shape:
             return iter(())
         itemsize = self.encoding.file.itemsize
         cut = bands(self.shape, self.tile, itemsize, wanted=elements * itemsize)
+        cut, ahead = reaching(cut, start)
         flat = (self.encoding.decode(raw.reshape(-1)) for raw in self.boxes(cut))
-        return restretched(flat, elements)
+        return restretched(skipped(flat, ahead), elements)
 
     def read(self, selection: Selection) -> Array:
         """The selected part; each storage chunk it touches is decoded once."""
