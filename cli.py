@@ -13,8 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from analysis.adapt.dims import rule_from_text
 from analysis.compare import compare
 from analysis.coverage_text import oddity_in_words, shares_in_words
@@ -23,7 +21,7 @@ from analysis.export import comparison_json
 from analysis.matching import mapping_from_text, mapping_text
 from analysis.matching.mapping import Form
 from analysis.progress import Progress, Report
-from analysis.table import pair_table
+from analysis.rows import Row, pair_rows
 from analysis.verdict import judge
 from charts.names import plain
 from core.comparison import Comparison, Judgement, Settings, Tolerance
@@ -33,8 +31,7 @@ from core.numbers import error, shape, size, times_floor
 from core.runs import Run, nbytes
 from core.selection import selection_from_text
 from loaders import open_run
-from metrics import METRICS
-from store import direct, executors
+from metrics import CPU, METRICS
 
 PASS, FAIL, COULD_NOT_COMPARE = 0, 1, 2
 _EXIT = {"fault": FAIL, "watch": FAIL, "rounding": PASS, "uncompared": COULD_NOT_COMPARE}
@@ -91,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         two.add_argument(
             name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
         )
+    two.add_argument("--device", default=CPU, help="cpu (default), or cuda, cuda:1 … by PyTorch")
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison of the workspace or in a file")
@@ -148,34 +146,53 @@ def _compare(arguments: argparse.Namespace) -> int:
     runs = [open_run(arguments.reference), open_run(arguments.candidate)]
     for run in runs:
         _print_problems(run)
-    settings, dumps = _settings(arguments), (arguments.reference, arguments.candidate)
-    reference, candidate = runs
-    with (
-        direct.ledger(dumps, (reference, candidate), settings, arguments.save) as saving,
-        _executor(arguments) as executor,
-    ):
-        comparison = compare(
-            *(reference, candidate, settings, _progress()), executor=executor, ledger=saving.ledger
-        )
+    settings = _settings(arguments)
+    with _executor(arguments) as executor:
         if arguments.save:
-            direct.save(saving, comparison, (reference, candidate))
+            return _compare_and_save(arguments, runs, settings, executor)
+        comparison = compare(
+            *runs, settings, _progress(), executor=executor, device=arguments.device
+        )
+    return _report(_Answer(comparison, judge(comparison)), arguments)
+
+
+def _compare_and_save(
+    arguments: argparse.Namespace,
+    runs: Sequence[Run],
+    settings: Settings,
+    executor: Executor | None,
+) -> int:
+    from store import direct  # what is kept, and how, is needed by this command alone
+
+    reference, candidate = runs
+    dumps = arguments.reference, arguments.candidate
+    with direct.ledger(dumps, (reference, candidate), settings, arguments.save) as saving:
+        comparison = compare(
+            *(reference, candidate, settings, _progress()),
+            executor=executor,
+            ledger=saving.ledger,
+            device=arguments.device,
+        )
+        direct.save(saving, comparison, (reference, candidate))
         return _report(_Answer(comparison, judge(comparison)), arguments)
 
 
 def _executor(arguments: argparse.Namespace) -> AbstractContextManager[Executor | None]:
+    if not arguments.cluster and arguments.workers <= 1:
+        return nullcontext()
+    from store import executors
+
     if arguments.cluster:
         return executors.Cluster(arguments.cluster)
-    if arguments.workers > 1:
-        return executors.LocalWorkers(arguments.workers, (arguments.reference, arguments.candidate))
-    return nullcontext()
+    return executors.LocalWorkers(arguments.workers, (arguments.reference, arguments.candidate))
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    from store import direct, workspace  # need the database, which no other command does
+
     if Path(arguments.comparison).is_file():
         with direct.opened(Path(arguments.comparison)) as (comparison, judgement):
             return _report(_Answer(comparison, judgement), arguments)
-    from store import workspace  # needs the database, which no other command does
-
     kept = workspace.default()
     comparison = kept.comparison(arguments.comparison)
     return _report(_Answer(comparison, kept.judgement(arguments.comparison)), arguments)
@@ -231,12 +248,12 @@ def _report(answer: _Answer, arguments: argparse.Namespace) -> int:
     if arguments.write_mapping:
         form: Form = "json" if arguments.write_mapping.suffix == ".json" else "csv"
         arguments.write_mapping.write_text(mapping_text(answer.comparison, form), encoding="utf-8")
-    table = pair_table(answer.comparison, answer.judgement, _wanted(arguments))
-    _print_verdict(answer, table)
+    rows = pair_rows(answer.comparison, answer.judgement, _wanted(arguments))
+    _print_verdict(answer, rows)
     if arguments.tensor:
-        _print_tensor(table, arguments.tensor)
+        _print_tensor(rows, arguments.tensor)
     else:
-        _print_pairs(_chosen(table, arguments))
+        _print_pairs(_chosen(rows, arguments))
     return _EXIT[answer.judgement.verdict]
 
 
@@ -246,15 +263,16 @@ def _wanted(arguments: argparse.Namespace) -> list[str]:
     return [name for name in METRICS if arguments.tensor or name in shown]
 
 
-def _print_verdict(answer: _Answer, table: pd.DataFrame) -> None:
+def _print_verdict(answer: _Answer, rows: list[Row]) -> None:
     comparison, judged = answer.comparison, answer.judgement
     print(f"{judged.verdict.upper()}  {plain(judged.sentence, _PROSE)}")
     print(plain(judged.detail, _PROSE))
     if judged.first_divergence is not None:
-        row = table.iloc[judged.first_divergence]
-        print(f"first divergence: {plain(row.operator)}  {row.slot}  {plain(row.tensor)}")
+        row = rows[judged.first_divergence]
+        where = plain(row["operator"]), row["slot"], plain(row["tensor"])
+        print("first divergence:", "  ".join(where))
     print(
-        f"compared {int((table.problem == '').sum())} of {len(table)} pairs; "
+        f"compared {sum(not row['problem'] for row in rows)} of {len(rows)} pairs; "
         f"{len(comparison.unmatched_reference)} tensors in the reference only, "
         f"{len(comparison.unmatched_candidate)} in the candidate only; id {comparison.id}"
     )
@@ -270,38 +288,47 @@ def _print_coverage(coverage: Coverage) -> None:
         print(f"note: {plain(oddity_in_words(oddity), _PROSE)}")
 
 
-def _chosen(table: pd.DataFrame, arguments: argparse.Namespace) -> pd.DataFrame:
+def _chosen(rows: list[Row], arguments: argparse.Namespace) -> list[Row]:
+    """The rows asked for, worst first, and what has no number last: listed, never dropped."""
     if arguments.under:
-        inside = table.operator.str.startswith(f"{arguments.under}.")
-        table = table[(table.operator == arguments.under) | inside]
+        inside = arguments.under, f"{arguments.under}."
+        rows = [
+            r for r in rows if r["operator"] == inside[0] or r["operator"].startswith(inside[1])
+        ]
     if arguments.sort != "order":
-        # Worst first, and what has no number last: an uncompared pair is listed, never dropped.
         rising = arguments.sort in METRICS and METRICS[arguments.sort].ideal != 0
-        table = table.sort_values(arguments.sort, ascending=rising, kind="stable")
-    return table.head(arguments.top)
+        rows = sorted(rows, key=lambda row: _rank(row[arguments.sort], rising=rising))
+    return rows[: arguments.top]
 
 
-def _print_pairs(table: pd.DataFrame) -> None:
-    if table.empty:
+def _rank(value: float, *, rising: bool) -> tuple[bool, float]:
+    return value != value, 0.0 if value != value else value if rising else -value
+
+
+def _print_pairs(rows: list[Row]) -> None:
+    if not rows:
         print("no pairs")
         return
     columns = {
-        "verdict": list(table.verdict),
-        "× floor": [times_floor(v) for v in table.times_floor],
-        **{METRICS[m].label: [error(v) for v in table[m]] for m in _SHOWN_METRICS},
-        "tensor": [plain(t) for t in table.tensor],
+        "verdict": [row["verdict"] for row in rows],
+        "× floor": [times_floor(row["times_floor"]) for row in rows],
+        **{METRICS[m].label: [error(row[m]) for row in rows] for m in _SHOWN_METRICS},
+        "tensor": [plain(row["tensor"]) for row in rows],
     }
     print()
-    print(pd.DataFrame(columns).to_string(index=False))
-    for row in table[table.problem != ""].itertuples():
-        print(f"not compared: {plain(row.tensor)}: {plain(row.problem)}")
+    widths = [max(map(len, (label, *cells))) for label, cells in columns.items()]
+    for line in (tuple(columns), *zip(*columns.values(), strict=True)):
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+    for row in rows:
+        if row["problem"]:
+            print(f"not compared: {plain(row['tensor'])}: {plain(row['problem'])}")
 
 
-def _print_tensor(table: pd.DataFrame, tensor_id: str) -> None:
-    rows = table[table.tensor == tensor_id]
-    if rows.empty:
+def _print_tensor(rows: list[Row], tensor_id: str) -> None:
+    found = [row for row in rows if row["tensor"] == tensor_id]
+    if not found:
         raise ExplorerError(f"The comparison has no tensor {tensor_id!r}.", "See --sort order.")
-    for key, value in rows.iloc[0].items():
+    for key, value in found[0].items():
         shown = error(value) if key in METRICS else value
         print(f"{key:28} {plain(str(shown))}")
 

@@ -24,7 +24,7 @@ from core.errors import CompareError
 from core.numbers import shape
 from core.runs import Run, nbytes
 from core.tensors import TensorInfo
-from metrics import formats
+from metrics import CPU, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
 ENGINE_VERSION = 4
@@ -41,11 +41,13 @@ def compare(
     *,
     executor: Executor | None = None,
     ledger: Ledger | None = None,
+    device: str = CPU,
 ) -> Comparison:
     """Pair and measure two runs; every value of both is read once, in bounded pieces.
 
     Without an executor all work is done here, on all cores; statistics and id are the same to the
-    bit whoever does it. A ledger keeps what was measured, so that a comparison that was stopped
+    bit whoever does it. On a `device` of PyTorch (`cuda`) sums may differ in their last bits, and
+    nothing else does. A ledger keeps what was measured, so that a comparison that was stopped
     goes on where it was. `progress` hears of each chunk and may raise to stop. A tensor that cannot
     be read or compared is a pair with a problem. Raises CompareError when a run is empty.
     """
@@ -60,7 +62,7 @@ def compare(
     matching = match(*runs, settings)
     plan = _Plan(runs, matching, settings)
     ledger = ledger or Memory()
-    found = plan.measured(ledger, executor, progress)
+    found = plan.measured(ledger, executor, progress, device)
     pairs = plan.pairs(found, ledger)
     digests = plan.digests(found)
     ours, theirs = map(_summary, runs, digests)
@@ -89,12 +91,15 @@ class _Plan:
             *_alone(self._pairs, matching),
         ]
 
-    def measured(self, ledger: Ledger, executor: Executor | None, report: Report) -> list[Outline]:
+    def measured(
+        self, ledger: Ledger, executor: Executor | None, report: Report, device: str
+    ) -> list[Outline]:
         """Measure what the ledger does not know yet; an outline of each whole subject."""
         pieces = {(known.number, known.piece): known for known in ledger.known()}
         teller = self._teller(report, pieces)
         threads = _CORES if executor is None else 1
-        work = batches(self._runs, self._subjects, known=frozenset(pieces), threads=threads)
+        known = frozenset(pieces)
+        work = batches(self._runs, self._subjects, known=known, threads=threads, device=device)
         if executor is None:
             done = run_here(work, ledger, teller)
         else:

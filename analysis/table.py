@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from analysis.adapt.text import step_in_words
+from analysis.rows import facts_of, metric_of
 from core.comparison import Comparison, Judgement, Pair
-from core.numbers import shape
 from core.stats import FloatArray
 from metrics import METRICS
 
@@ -32,7 +30,7 @@ def pair_table(
     `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair, unless their
     `values` are known.
     """
-    facts = pd.DataFrame([_facts(p) for p in comparison.pairs], columns=_FACTS)
+    facts = pd.DataFrame([facts_of(p) for p in comparison.pairs], columns=_FACTS)
     judged = pd.DataFrame(
         {
             "verdict": judgement.verdicts,
@@ -50,31 +48,4 @@ def pair_table(
 
 
 def _column(name: str, pairs: Sequence[Pair]) -> list[float]:
-    return [float("nan") if p.stats is None else METRICS[name](p.stats) for p in pairs]
-
-
-def _facts(pair: Pair) -> dict[str, object]:
-    a, b = pair.reference, pair.candidate
-    steps = () if pair.adaptation is None else pair.adaptation.steps
-    return {
-        "tensor": a.id,
-        "operator": a.operator,
-        "module": a.module,
-        "module_class": a.module_class,
-        "op": a.op,
-        "slot": a.slot_label,
-        "pass": a.pass_,
-        "step": a.step,
-        "rank": a.rank,
-        "call": a.call,
-        "order": a.order,
-        "dtype_reference": a.dtype,
-        "dtype_candidate": b.dtype,
-        "shape": shape(pair.shape),
-        "elements": math.prod(pair.shape),
-        "match": pair.match.method,
-        "match_note": pair.match.note,
-        "confidence": pair.match.confidence,
-        "adaptation": "; ".join(map(step_in_words, steps)),
-        "problem": pair.problem or "",
-    }
+    return [metric_of(pair, name) for pair in pairs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("engine", "compare", "pairing", "upload", "pages")
+NAMES = ("engine", "reading", "compare", "peers", "pairing", "upload", "pages")
 
 
 def main() -> None:

@@ -92,7 +92,7 @@ def encoding_of_torch(stored: str, declared: str | None, order: Order, where: st
             "dtype", where, f"the dump declares {logical}, the file {stored or '?'}."
         )
     if stored in BITS and stored != "float16":
-        size = np.dtype(BITS[stored]).itemsize
+        size = BITS[stored]
         return meant(np.dtype(f"{order}u{size}"), stored, logical, where)
     if stored == "bool":
         return meant(np.dtype("u1"), stored, logical, where)
