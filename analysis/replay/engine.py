@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 import analysis.replay.functions  # noqa: F401  registers the reference functions
 from analysis.replay.attributes import recorded
+from analysis.replay.backward import replay_backward
 from analysis.replay.calls import CallKey, calls_of, key_of
 from analysis.replay.fit import AT_FLOOR, UNFIT, Fit, fit, measured
 from analysis.replay.inference import inferred
@@ -135,7 +136,7 @@ class Engine:
             right = sides(b, own, attributes, fitted.operands, name, self._valid_of)
             if left or right:
                 found.append(Output.of(name, left, right))
-        return Replayed(
+        forward = Replayed(
             reference=pair.reference,
             candidate=pair.candidate,
             kind=function.kind,
@@ -144,6 +145,7 @@ class Engine:
             fit=fitted,
             outputs=tuple(found),
         )
+        return replace(forward, gradients=replay_backward(forward, (a, b)))
 
     def _candidates_own(self, pair: CallPair, function: Function) -> Function:
         """The function for the candidate: the reference's, unless it quantises or splits instead."""

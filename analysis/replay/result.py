@@ -53,6 +53,7 @@ class Replayed:
     own: Function | None = None
     fit: Fit | None = None
     outputs: tuple[Output, ...] = ()
+    gradients: tuple[Output, ...] = ()
     reason: str = ""
 
     @classmethod
