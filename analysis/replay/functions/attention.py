@@ -166,6 +166,9 @@ def attention(given: Operands, attributes: Attributes) -> Answers:
     }
     return {
         "0": Answer(
-            value=as_shaped(a.output, shape), **{k: as_shaped(v, shape) for k, v in terms.items()}
+            value=as_shaped(a.output, shape),
+            common_compute=4.0,
+            common_storage=ROUNDING,
+            **{k: as_shaped(v, shape) for k, v in terms.items()},
         )
     }
