@@ -68,8 +68,9 @@ def _judged(replayed: Replayed, output: Output, gradient: bool) -> Suspect | Non
     if left is not None and left.local.ratio > TRUSTED and not _infinite(left):
         return _reference_alone(replayed, output, gradient)
     if right is not None:
-        function = None if gradient else replayed.own
-        found = _worse(right, left, function, attributes, gradient)
+        found = _worse(right, left, gradient)
+        if found is None and not gradient:
+            found = _patterned(right, left, replayed.own, attributes)
         if found is not None:
             return Suspect(replayed, output, "candidate", *found, gradient)
     return _reference_alone(replayed, output, gradient) if left is not None else None
@@ -86,7 +87,7 @@ def _reference_alone(replayed: Replayed, output: Output, gradient: bool) -> Susp
         return None
     if right.local.ratio > RATIO or right.local.worst > WORST:
         return None
-    found = _worse(left, right, None, {}, gradient)
+    found = _worse(left, right, gradient)
     return Suspect(replayed, output, "reference", *found, gradient) if found else None
 
 
@@ -94,13 +95,7 @@ def _infinite(part: Part) -> bool:
     return part.local.nonfinite > 0
 
 
-def _worse(
-    part: Part,
-    other: Part | None,
-    function: Function | None,
-    attributes: Attributes,
-    gradient: bool,
-) -> tuple[str, float] | None:
+def _worse(part: Part, other: Part | None, gradient: bool) -> tuple[str, float] | None:
     """The sign by which one side is wrong and the other is not, with its excess over the limit."""
     mine, theirs = part.local, other.local if other else None
     if mine.nonfinite:
@@ -115,7 +110,7 @@ def _worse(
     peak = max(worst, APART * theirs.worst if theirs and math.isfinite(theirs.worst) else 0.0)
     if mine.worst > peak:
         return "worst", mine.worst / peak
-    return None if gradient else _patterned(part, other, function, attributes)
+    return None
 
 
 def _patterned(

@@ -65,7 +65,8 @@ def _part(
     actual = values.call.value(tensor)
     floor = ulp(expected, tensor.dtype) ** 2 / 12 + spread
     answer = Answer(value=expected, steps=spread)
-    local = local_error(answer, actual, floor, np.ones(actual.shape, bool), tensor.dtype)
+    valid = np.ones(actual.shape, bool)
+    local = local_error(answer, actual, floor, valid, tensor.dtype)
     handed = {f"gradient.{n}": g for n, g in enumerate(into)}
     side = Side(
         call=values.call,
@@ -78,7 +79,7 @@ def _part(
         ratio=local.ratio,
         worst=local.worst,
     )
-    return Part(side, local)
+    return Part(side, local, valid)
 
 
 def _spread(

@@ -18,10 +18,14 @@ from core.runs import Array
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One side of one output: what detectors see of it, and what it was judged by."""
+    """One side of one output: what detectors see of it, and what it was judged by.
+
+    `valid` marks the elements that count: padding and the like do not.
+    """
 
     side: Side
     local: Local
+    valid: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,8 @@ def sides(
     if answer is None or np.shape(answer.value) != actual.shape:
         return None
     floor = variance(answer, arithmetic(values.call, tensor, operands=operands))
-    local = local_error(answer, actual, floor, valid_of(values, name), tensor.dtype)
+    valid = valid_of(values, name)
+    local = local_error(answer, actual, floor, valid, tensor.dtype)
     side = Side(
         call=values.call,
         tensor=tensor,
@@ -103,4 +108,4 @@ def sides(
         ratio=local.ratio,
         worst=local.worst,
     )
-    return Part(side, local)
+    return Part(side, local, valid)
