@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.findings.discrepancy import Discrepancy
+from analysis.replay.fit import UNFIT
+from analysis.replay.local import rounded
 from analysis.replay.registry import Operands
 from analysis.replay.site import OperatorCall, Side, Site
 from core.findings import Fact
@@ -85,7 +87,7 @@ class Scene:
         )
         try:
             answers = self.site.function(given, {**self.site.attributes, **attributes})
-        except (ValueError, IndexError, KeyError, TypeError):
+        except UNFIT:
             return None  # the changed operands do not fit together
         answer = answers.get(self.site.output)
         if answer is None or answer.value.shape != self.error.expected.shape:
@@ -123,13 +125,14 @@ def scene_of(site: Site) -> Scene:
 
 
 def _error(side: Side, valid: Array) -> Discrepancy:
-    expected = np.asarray(side.expected, np.float64)
-    return Discrepancy(
-        expected,
-        np.asarray(side.actual, np.float64),
-        np.broadcast_to(np.asarray(side.variance, np.float64), expected.shape),
-        np.broadcast_to(np.asarray(valid, bool), expected.shape),
-    )
+    exact = side.answer.exact
+    value = rounded(side.expected, side.tensor.dtype) if exact else side.expected
+    expected = np.asarray(value, np.float64)
+    counted = np.broadcast_to(np.asarray(valid, bool), expected.shape)
+    if side.answer.free is not None:
+        counted = counted & ~side.answer.free
+    variance = np.broadcast_to(np.asarray(side.variance, np.float64), expected.shape)
+    return Discrepancy(expected, np.asarray(side.actual, np.float64), variance, counted)
 
 
 def _unreplayed(site: Site) -> Scene:
