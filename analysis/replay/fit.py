@@ -64,14 +64,13 @@ def fit(
     by golden section; each is kept only if it improves the fit clearly.
     """
     search = _Search(read, function, dict(known), valid)
-    if search.cost(search.best) is None:
-        search.best = dict(known)
     search.listed()
     if search.ratio() > AT_FLOOR:
         search.estimated()
         search.free()
         search.listed()
-    if search.lowest is math.inf and search.ratio() == math.inf and not search.applied:
+    search.settle()
+    if not search.applied:
         return None
     operands = search.operand_format()
     names = tuple(n for n, v in search.best.items() if known.get(n, function.defaults.get(n)) != v)
@@ -152,6 +151,14 @@ class _Search:
             if start:
                 value = _golden(lambda x, n=name: self._at(n, x), start / 10, start * 10)
                 self._try({**self.best, name: value})
+
+    def settle(self) -> None:
+        """Back to the default wherever that costs little: an attribute fitted early may be idle."""
+        for name, default in self.function.defaults.items():
+            if name not in self.known and self.best[name] != default:
+                cost = self.cost({**self.best, name: default})
+                if cost is not None and cost < self.lowest + CLEARLY:
+                    self.best, self.lowest = {**self.best, name: default}, cost
 
     def _numeric(self, name: str) -> float:
         value = self.best[name]

@@ -62,3 +62,12 @@ def kind_of(name: str) -> str:
         if re.search(part, low) or re.search(part, flat):
             return kind
     return "unknown"
+
+
+# Operators that compute the same thing from differently stored or spread weights.
+_FAMILY = frozenset({"linear", "row_linear", "quant_linear", "int4_linear", "lora_linear"})
+
+
+def of_one_family(kind: str, other: str) -> bool:
+    """Whether two kinds are the same operator, one of them quantised or spread over ranks."""
+    return kind in _FAMILY and other in _FAMILY

@@ -66,3 +66,16 @@ def variance(answer: Answer, arithmetic: Arithmetic) -> Array:
         if arithmetic.narrow:
             total = total + _ACCUMULATOR * answer.accumulators
     return total
+
+
+def unit_of_arithmetic(dtype: str) -> float:
+    """Unit roundoff of the arithmetic behind an output: float32, or float64 for such an output."""
+    real = formats.real_of(dtype)
+    return formats.format_of("float64" if real == "float64" else "float32").unit_roundoff
+
+
+def common_variance(answer: Answer, dtype: str) -> float:
+    """Relative variance of the error that all elements of one row may share."""
+    storage = formats.format_of(formats.real_of(dtype)).unit_roundoff
+    compute = unit_of_arithmetic(dtype)
+    return compute**2 * answer.common_compute + storage**2 * answer.common_storage

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from analysis.replay.noise import Arithmetic, is_narrow
 from analysis.replay.registry import Function, Operands
-from analysis.replay.rows import Rows, taken
-from analysis.replay.site import OperatorCall, exact_values
+from analysis.replay.rows import Rows
+from analysis.replay.site import OperatorCall
 from core.runs import Array
 from core.tensors import TensorInfo
 
@@ -18,6 +20,7 @@ class Read:
     """Operands of one call with the outputs as dumped, all on the same rows."""
 
     call: OperatorCall
+    rows: Rows
     given: Operands
     actual: Mapping[str, Array]
     tensors: Mapping[str, TensorInfo]
@@ -25,30 +28,22 @@ class Read:
 
 def read(call: OperatorCall, function: Function, rows: Rows) -> Read:
     """Read a call's inputs, parameters, outputs and state; big ones on the sampled rows only."""
-
-    def values(tensors: Mapping[str, TensorInfo]) -> dict[str, Array]:
-        return {name: taken(call, tensor, function.rows, rows) for name, tensor in tensors.items()}
-
-    actual = values(call.outputs)
+    actual = {n: rows.read(call, t, leads=True) for n, t in call.outputs.items()}
+    inputs = {
+        name: rows.read(call, tensor, leads=number == 0)
+        for number, (name, tensor) in enumerate(call.inputs.items())
+    }
     earlier = call.earlier if function.kind == "cache" else None
-    return Read(
-        call=call,
-        given=Operands(
-            inputs=values(call.inputs),
-            parameters={n: parameter(call, t) for n, t in call.parameters.items()},
-            shapes={n: v.shape for n, v in actual.items()},
-            dtypes={n: t.dtype for n, t in call.outputs.items()},
-            earlier={n: call.value(t) for n, t in earlier.outputs.items()} if earlier else {},
-            positions=rows.tokens if function.rows == "query" else None,
-        ),
-        actual=actual,
-        tensors=call.outputs,
+    some = rows.chosen is not None and rows.along != "leading"
+    given = Operands(
+        inputs=inputs,
+        parameters={n: call.value(t) for n, t in call.parameters.items()},
+        shapes={n: v.shape for n, v in actual.items()},
+        dtypes={n: t.dtype for n, t in call.outputs.items()},
+        earlier={n: earlier.value(t) for n, t in earlier.outputs.items()} if earlier else {},
+        positions=np.asarray(rows.chosen) if some else None,
     )
-
-
-def parameter(call: OperatorCall, tensor: TensorInfo) -> Array:
-    """A whole parameter in float64 or integers."""
-    return exact_values(call.run.read(tensor.id), tensor.dtype)
+    return Read(call, rows, given, actual, call.outputs)
 
 
 def arithmetic(call: OperatorCall, tensor: TensorInfo, *, operands: str = "") -> Arithmetic:

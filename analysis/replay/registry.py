@@ -70,6 +70,9 @@ class Answer:
     parts of an operator), `operands` of the format that matrix operands are rounded to where one
     is declared (TF32), `accumulators` of the squared relative error of a matrix engine's own
     accumulators, `steps` absolute. The rounding of the result itself is added to all of them.
+    `common_compute` and `common_storage` are relative variances, in the same units, of an error
+    that all elements of a row may share (the scale of a norm, a rounded probability): already in
+    the other terms, and known apart because they do not average out along the row.
     `free` marks elements that rounding may decide (ties); `exact` outputs must be equal elsewhere.
     """
 
@@ -79,6 +82,8 @@ class Answer:
     operands: Array | float = 0.0
     accumulators: Array | float = 0.0
     steps: Array | float = 0.0
+    common_compute: float = 0.0
+    common_storage: float = 0.0
     free: Array | None = None
     exact: bool = False
 

@@ -99,7 +99,7 @@ def _allowed(given: Operands, attributes: Attributes, scores: Array) -> Array:
             mask if mask.ndim != 2 or mask.shape[0] == queries else mask[:, None, None]
         )
     rows = np.arange(queries) if given.positions is None else given.positions
-    total = queries if given.positions is None else int(attributes.get("queries", keys))
+    total = queries if given.positions is None else keys
     behind = (rows + keys - total)[:, None] - np.arange(keys)[None]
     causal = attributes["causal"]
     if causal is True or (causal == "auto" and attributes.get("is_causal") is True):
@@ -166,6 +166,9 @@ def attention(given: Operands, attributes: Attributes) -> Answers:
     }
     return {
         "0": Answer(
-            value=as_shaped(a.output, shape), **{k: as_shaped(v, shape) for k, v in terms.items()}
+            value=as_shaped(a.output, shape),
+            common_compute=4.0,
+            common_storage=ROUNDING,
+            **{k: as_shaped(v, shape) for k, v in terms.items()},
         )
     }

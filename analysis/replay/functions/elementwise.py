@@ -12,7 +12,8 @@ from core.runs import Array
 
 def _two(given: Operands, attributes: Attributes) -> tuple[Array, Array]:
     """The operands; a number among the attributes stands for the one that is no tensor."""
-    values = [v.astype(np.float64) for v in given.inputs.values()]
+    tensors = (*given.inputs.values(), *given.parameters.values())
+    values = [v.astype(np.float64) for v in tensors]
     other = attributes.get("other", attributes.get("arg1"))
     if len(values) == 1 and isinstance(other, int | float):
         values.append(np.asarray(float(other)))

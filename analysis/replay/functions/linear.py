@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -88,4 +89,5 @@ def lora_linear(given: Operands, attributes: Attributes) -> Answers:
     up = given.parameter("lora_B", "B")
     inner = narrow.value**2 @ (up.T**2) if up is not None else 0.0
     storage = ROUNDING * (base**2 + 2 * scale**2 * (delta.value**2 + inner))
-    return {"0": answer(made, value=base + scale * delta.value, storage=storage)}
+    whole = answer(made, value=base + scale * delta.value, storage=storage)
+    return {"0": replace(whole, common_storage=ROUNDING)}

@@ -43,7 +43,12 @@ def rms_norm(given: Operands, attributes: Attributes) -> Answers:
         value = value * (weight + 1 if attributes["plus_one"] else weight)
     floor = _floor(value, x.shape[-1])
     value = value if bias is None else value + bias
-    return {"0": Answer(value=value, compute=floor, storage=ROUNDING * value**2)}
+    common = 1 + ROUNDING * (1 + x.shape[-1] / 12)
+    return {
+        "0": Answer(
+            value=value, compute=floor, storage=ROUNDING * value**2, common_compute=common
+        )
+    }
 
 
 @function("layer_norm", rows="leading", continuous={"eps": 1.2}, eps=(1e-5, *_EPS))
@@ -58,4 +63,11 @@ def layer_norm(given: Operands, attributes: Attributes) -> Answers:
     floor = _floor(value, x.shape[-1]) + 2 * ROUNDING * (mean * gain) ** 2
     inner = value**2
     value = value if bias is None else value + bias
-    return {"0": Answer(value=value, compute=floor + value**2, storage=ROUNDING * inner)}
+    return {
+        "0": Answer(
+            value=value,
+            compute=floor + value**2,
+            storage=ROUNDING * inner,
+            common_compute=2 + ROUNDING * (1 + x.shape[-1] / 12),
+        )
+    }

@@ -45,7 +45,13 @@ def route(given: Operands, attributes: Attributes) -> Answers:
     tied[..., 1:] |= close
     spread = weights**2 * (4 + ROUNDING * logits.shape[-1])
     return {
-        "0": Answer(value=weights, compute=spread, storage=ROUNDING * weights**2),
+        "0": Answer(
+            value=weights,
+            compute=spread,
+            storage=ROUNDING * weights**2,
+            common_compute=4.0,
+            common_storage=ROUNDING,
+        ),
         "1": Answer(value=chosen, free=tied[..., :k], exact=True),
     }
 
@@ -90,6 +96,8 @@ def expert(given: Operands, attributes: Attributes) -> Answers:
             storage=rounded + between,
             operands=made.operands + passed_on(first.operands),
             accumulators=made.accumulators + passed_on(first.accumulators),
+            common_compute=4.0,
+            common_storage=ROUNDING,
         )
     }
 

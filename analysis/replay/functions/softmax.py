@@ -11,6 +11,9 @@ from analysis.replay.registry import Answer, Answers, Attributes, Operands, func
 from core.errors import CompareError
 from core.runs import Array
 
+# The sum of a row's exponentials and the reciprocal of it, within ulps.
+_COMMON = 4.0
+
 
 def softmax_of(scores: Array, allowed: Array | None = None) -> Array:
     """Along the last axis; a row without any allowed entry gives zeros."""
@@ -40,7 +43,8 @@ def softmax(given: Operands, attributes: Attributes) -> Answers:
     scores = np.moveaxis(given.floats[0], axis, -1)
     p = softmax_of(scores)
     floor = np.moveaxis(p**2 * relative_variance(scores), -1, axis)
-    return {"0": Answer(value=np.moveaxis(p, -1, axis), compute=floor)}
+    shares = np.moveaxis(p, -1, axis)
+    return {"0": Answer(value=shares, compute=floor, common_compute=_COMMON)}
 
 
 @function("log_softmax", dim=(-1,))
@@ -87,7 +91,7 @@ def masked_softmax(given: Operands, _: Attributes) -> Answers:
     p = softmax_of(scores, allowed)
     floor = p**2 * relative_variance(np.where(allowed, scores, -np.inf))
     none = np.broadcast_to(~allowed.any(-1, keepdims=True), scores.shape)
-    return {"0": Answer(value=p, compute=floor, free=none)}
+    return {"0": Answer(value=p, compute=floor, free=none, common_compute=_COMMON)}
 
 
 @function("cross_entropy", ignore_index=(-100,), reduction=("mean", "sum", "none"))
