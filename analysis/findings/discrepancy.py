@@ -33,22 +33,29 @@ class Fit:
     """How a prediction meets the observation, in units of the floor (energy ratio R).
 
     `slope` and `sigmas`: the error regressed on the predicted error, and its distance from 0 in
-    standard errors; `spread` the variance-weighted residual, which ranks rivals. `accepted` by the
-    rules above.
+    standard errors; `start` and `spread` are the residual without and with the prediction weighted
+    element by element, which ranks rivals. `accepted` by the rules above.
     """
 
     before: float
     after: float
     slope: float
     sigmas: float
+    start: float
     spread: float
     accepted: bool
 
     @property
     def explained(self) -> float:
         """Share of the error's energy above the floor that the hypothesis takes away, in [0, 1]."""
-        above = max(self.before**2 - 1, 1e-12)
-        return float(np.clip(1 - max(self.after**2 - 1, 0.0) / above, 0, 1))
+        return max(_share(self.before, self.after), _share(self.start, self.spread))
+
+
+def _share(before: float, after: float) -> float:
+    if not math.isfinite(after):
+        return 0.0
+    above = max(before**2 - 1, 1e-12)
+    return float(np.clip(1 - max(after**2 - 1, 0.0) / above, 0, 1)) if above < math.inf else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ class Discrepancy:
         """Judge a prediction of the observed values, of the same shape."""
         with np.errstate(invalid="ignore", over="ignore"):
             before, after = self.ratio, self.remaining(predicted)
-            slope, sigmas, spread = self._regression(predicted)
+            slope, sigmas, start, spread = self._regression(predicted)
         gross = after <= max(_FLOORS, _PART * before) and after < _HALF * before
         fine = (
             abs(slope - 1) <= _SLOPE
@@ -113,19 +120,22 @@ class Discrepancy:
             and after <= min(_ROUNDING, before)
             and spread <= _ROUNDING
         )
-        return Fit(before, after, slope, sigmas, spread, bool(gross or fine))
+        return Fit(before, after, slope, sigmas, start, spread, bool(gross or fine))
 
-    def _regression(self, predicted: Array) -> tuple[float, float, float]:
+    def _regression(self, predicted: Array) -> tuple[float, float, float, float]:
         used = self.used & np.isfinite(predicted)
         weight = 1 / self._weights()[used]
         signal = (predicted - self.expected)[used]
         energy = float(np.sum(signal**2 * weight))
         left = (self.observed - predicted)[used]
-        spread = float(np.sqrt(np.mean(left**2 * weight))) if left.size else math.nan
+        if left.size == 0:
+            return math.nan, 0.0, math.nan, math.nan
+        spread = float(np.sqrt(np.mean(left**2 * weight)))
+        start = float(np.sqrt(np.mean(self.error[used] ** 2 * weight)))
         if energy == 0:
-            return math.nan, 0.0, spread
+            return math.nan, 0.0, start, spread
         slope = float(np.sum(self.error[used] * signal * weight)) / energy
-        return slope, slope * math.sqrt(energy) / max(1.0, spread), spread
+        return slope, slope * math.sqrt(energy) / max(1.0, spread), start, spread
 
     def _weights(self) -> Array:
         counted = self.used

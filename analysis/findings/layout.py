@@ -19,6 +19,10 @@ from analysis.findings.transforms import reorderings, same_multiset
 from analysis.findings.trials import Proposal, Sign, Trial
 
 _BASES = tuple(np.geomspace(1e2, 1e8, 61))
+# Another order is a gross error; sorting tells it from other ones, and is skipped where the orders
+# can simply be tried (padding may hold values that belong to no order).
+_GROSS = 10.0
+_ENUMERATED = 1 << 18
 _NICE_BASES = (1e3, 1e4, 1.5e5, 1e5, 2.5e5, 5e5, 1e6, 5e6, 1e7)
 
 
@@ -94,7 +98,10 @@ def reordered_axes(scene: Scene) -> Iterator[Proposal]:
     Sorted values agree; then orders are enumerated. Source: public threads on strides and views.
     """
     error = scene.error
-    if not scene.whole or error.expected.ndim < 2 or not same_multiset(error):
+    if not scene.whole or error.expected.ndim < 2 or error.ratio < _GROSS:
+        return
+    same = same_multiset(error)
+    if not same and error.expected.size > _ENUMERATED:
         return
     model = attention_of(scene)
     widths = {model.value.shape[-1]} if model is not None and model.value is not None else set()
@@ -104,7 +111,8 @@ def reordered_axes(scene: Scene) -> Iterator[Proposal]:
         for order, predicted in reorderings(error.expected, width):
             facts = {"order": order}
             yield Trial(mechanism="layout_reshape", predicted=predicted, prior=0.7, facts=facts)
-    yield Sign(mechanism="layout_reshape", confidence=0.55, facts={"order": "not found"})
+    if same:
+        yield Sign(mechanism="layout_reshape", confidence=0.55, facts={"order": "not found"})
 
 
 @detector("wrong_head", "gqa_repeat_order", kinds={"attention", "matmul"})
@@ -191,7 +199,7 @@ def _unstored(scene: Scene, axis: int) -> Iterator[Proposal]:
             yield Sign(mechanism="tile_tail", confidence=0.8, facts=facts)
 
 
-@detector("index_overflow", slots=("output", "parameter"))
+@detector("index_overflow")
 def overflown_index(scene: Scene) -> Iterator[Proposal]:
     """Everything from a flat index 2^k on is wrong, everything before it right.
 
@@ -199,7 +207,7 @@ def overflown_index(scene: Scene) -> Iterator[Proposal]:
     """
     if not scene.whole:
         return
-    power = first_power_of_two(scene.error.wrong())
+    power = first_power_of_two(scene.error.wrong(), scene.error.valid)
     if power is None:
         return
     flat = scene.error.expected.ravel()

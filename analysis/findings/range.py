@@ -40,7 +40,7 @@ def overflow(scene: Scene) -> Iterator[Proposal]:
         near = np.abs(np.abs(error.expected) / limit - 1) < 0.01
         if (bad == beyond)[error.valid & ~near].all() and (bad & beyond).any():
             facts = {"format": name, "limit": limit, "count": int(bad.sum())}
-            yield Sign(mechanism="fp16_overflow", confidence=0.97, facts=facts)
+            yield Sign(mechanism="fp16_overflow", confidence=0.985, facts=facts)
             return
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.findings.discrepancy import Discrepancy
+from analysis.replay.fit import UNFIT
+from analysis.replay.local import rounded
 from analysis.replay.registry import Operands
 from analysis.replay.site import OperatorCall, Side, Site
 from core.findings import Fact
@@ -85,7 +87,7 @@ class Scene:
         )
         try:
             answers = self.site.function(given, {**self.site.attributes, **attributes})
-        except (ValueError, IndexError, KeyError, TypeError):
+        except UNFIT:
             return None  # the changed operands do not fit together
         answer = answers.get(self.site.output)
         if answer is None or answer.value.shape != self.error.expected.shape:
@@ -123,13 +125,14 @@ def scene_of(site: Site) -> Scene:
 
 
 def _error(side: Side, valid: Array) -> Discrepancy:
-    expected = np.asarray(side.expected, np.float64)
-    return Discrepancy(
-        expected,
-        np.asarray(side.actual, np.float64),
-        np.broadcast_to(np.asarray(side.variance, np.float64), expected.shape),
-        np.broadcast_to(np.asarray(valid, bool), expected.shape),
-    )
+    exact = side.answer.exact
+    value = rounded(side.expected, side.tensor.dtype) if exact else side.expected
+    expected = np.asarray(value, np.float64)
+    counted = np.broadcast_to(np.asarray(valid, bool), expected.shape)
+    if side.answer.free is not None:
+        counted = counted & ~side.answer.free
+    variance = np.broadcast_to(np.asarray(side.variance, np.float64), expected.shape)
+    return Discrepancy(expected, np.asarray(side.actual, np.float64), variance, counted)
 
 
 def _unreplayed(site: Site) -> Scene:
@@ -151,7 +154,7 @@ def _unreplayed(site: Site) -> Scene:
         valid = np.broadcast_to(np.asarray(site.valid, bool), expected.shape)
         if site.slot.startswith(("forward_params", "forward_input")):
             valid = np.ones(expected.shape, bool)
-        variance = _rounding(expected, twin.dtype, tensor.dtype)
+        variance = _rounding(expected, twin.dtype, tensor.dtype) + _noise(site, expected)
         error = Discrepancy(expected, observed, variance, valid)
     return Scene(
         site=site,
@@ -161,6 +164,32 @@ def _unreplayed(site: Site) -> Scene:
         error=error,
         given=Operands(inputs={}),
     )
+
+
+def _noise(site: Site, expected: Floats) -> Floats | float:
+    """Variance of an output nobody replays: its operator's inputs differ, and so may it, alike.
+
+    As relative error, the largest among what the call was handed; 0 for parameters and inputs.
+    """
+    call = site.reference_call
+    if call is None or site.slot.startswith(("forward_params", "forward_input")):
+        return 0.0
+    handed = call.gradients_in if site.slot.startswith("backward") else call.inputs
+    ids = {tensor.id for tensor in (*handed.values(), *call.inputs.values())}
+    stats = [p.stats for p in site.comparison.pairs if p.reference.id in ids and p.stats]
+    shares = [s.sum_sq_error / s.sum_sq_reference for s in stats if s.sum_sq_reference > 0]
+    share = max((s for s in shares if np.isfinite(s)), default=0.0)
+    own = format_of(coarser_of(site.candidate_call.run[site_tensor(site)].dtype, "float32"))
+    share = max(share, _ROUNDING_VARIANCE * own.unit_roundoff**2)
+    return np.asarray(share * (expected**2 + np.mean(expected**2)) / 2)
+
+
+def site_tensor(site: Site) -> str:
+    """Id of the candidate's tensor at a site."""
+    tensor = tensor_at(site.candidate_call, site.slot)
+    if tensor is None:
+        raise KeyError(f"{site.candidate_call.operator} has no {site.slot}.")
+    return tensor.id
 
 
 def _rounding(values: Floats, reference: str, candidate: str) -> Floats:

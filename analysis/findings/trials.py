@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 # Rivals whose Bayesian information criteria differ by less than 10 are told apart by prior alone
 # ("very strong" evidence begins there, Kass and Raftery 1995).
 _TIE = 10.0
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,9 @@ def _trials(proposals: Sequence[Proposal]) -> list[Trial]:
     return [one for one in proposals if isinstance(one, Trial)]
 
 
-def _judged(tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]) -> Iterable[Hypothesis]:
+def _judged(
+    tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]
+) -> Iterable[Hypothesis]:
     lengths = [_description_length(trial, fit) for trial, fit in tried]
     accepted = [length for length, (_, fit) in zip(lengths, tried, strict=True) if fit.accepted]
     shortest = min(accepted, default=0.0)
@@ -95,9 +98,14 @@ def _judged(tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]) -> Ite
 
 
 def _description_length(trial: Trial, fit: Fit) -> float:
-    """N ln(residual²) + k ln n, Schwarz 1978; residuals below a tenth of the floor count as that."""
+    """n ln(residual²) + k ln n, Schwarz 1978; residuals below a tenth of the floor count as that.
+
+    Fits with many parameters also swallow honest rounding that elements share (a row's norm): they
+    gain nothing below the floor.
+    """
     count = max(int(trial.predicted.size), 2)
-    residual = max(fit.spread, 0.1) if math.isfinite(fit.spread) else 1e9
+    least = 0.1 if trial.parameters <= _FEW else 1.0
+    residual = max(fit.spread, least) if math.isfinite(fit.spread) else 1e9
     return 2 * count * math.log(residual) + trial.parameters * math.log(count)
 
 

@@ -61,7 +61,7 @@ def _differs(pair: Pair) -> bool:
 
 
 @detector("weight_transposed", slots=("parameter",))
-def transposed(scene: Scene) -> Iterator[Proposal]:
+def stored_transposed(scene: Scene) -> Iterator[Proposal]:
     """The stored weight is the reference's transpose, or its memory in the other shape."""
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.ndim != 2:
@@ -94,7 +94,7 @@ def one_more(scene: Scene) -> Iterator[Proposal]:
 
 
 @detector("same_shard", slots=("parameter",))
-def repeated_shard(scene: Scene) -> Iterator[Proposal]:
+def stored_shard(scene: Scene) -> Iterator[Proposal]:
     """The stored weight is one shard of the reference's, repeated, along either axis."""
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape:
