@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
-from sample_dumps import decoder as functional_decoder
 from torch import Tensor, nn
 
 from benchmarks.planted.torch_others import ConvNet, ImageTransformer, Recurrent, TorchEncoder
 from benchmarks.planted.torch_parts import Kernels, Linear
 from benchmarks.planted.torch_transformers import EncoderDecoder, LanguageModel, Shape
+from sample_dumps import decoder as functional_decoder
 
 LLAMA = Shape(layers=3, kv_heads=2)
 GPT = Shape(norm="layer", position="learned", activation="gelu", gated=False, bias=True, eps=1e-5)

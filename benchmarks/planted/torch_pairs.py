@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from core.runs import Array, Run
-from core.tensors import TensorInfo
-from loaders import open_run
 from torch import nn
 
 from benchmarks.planted.manifest import Entry, difficulty, plain
 from benchmarks.planted.torch_runs import Job, Side, run
+from core.runs import Array, Run
+from core.tensors import TensorInfo
+from loaders import open_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +126,12 @@ def _bits(array: Array) -> Array:
 def _last_error(reference: Run, candidate: Run) -> float:
     common = _common(reference, candidate)
     outputs = [pair for pair in common if pair[0].pass_ == "forward" and pair[0].slot == "output"]
-    first, second = outputs[-1]
-    a, b = reference.read(first.id), candidate.read(second.id)
-    return relative_error(a, b[..., -a.shape[-2] :, :] if a.ndim > 2 and b.shape != a.shape else b)
+    a, b = (
+        run.read(tensor.id) for run, tensor in zip((reference, candidate), outputs[-1], strict=True)
+    )
+    if a.shape != b.shape:  # a step that read all tokens again against one that read the last
+        a, b = a[:, -1], b[:, -1]
+    return relative_error(a, b)
 
 
 def relative_error(a: Array, b: Array) -> float:
@@ -140,7 +143,7 @@ def relative_error(a: Array, b: Array) -> float:
     if (finite != np.isfinite(second)).any():
         return float("inf")
     norm = float(np.linalg.norm(first[finite]))
-    change = float(np.linalg.norm((second - first)[finite]))
+    change = float(np.linalg.norm(second[finite] - first[finite]))
     return change / norm if norm else float(change > 0)
 
 

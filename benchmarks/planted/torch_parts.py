@@ -57,7 +57,7 @@ class RMSNorm(nn.Module):
 
 
 class Linear(nn.Linear):
-    """A linear layer that may sum its products in blocks, in float32, from the last to the first."""
+    """A linear layer that may sum in blocks, in float32, from the last to the first."""
 
     blocks = 1
 

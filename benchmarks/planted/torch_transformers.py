@@ -1,4 +1,4 @@
-"""Small transformers of several kinds: decoders, encoders, encoder-decoders, mixtures of experts."""
+"""Small transformers: decoders, encoders, encoder-decoders, mixtures of experts."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Shape:
         return self.hidden // self.heads
 
 
+UNSEEN = -30_000.0  # fits float16, and leaves no weight to a key
 ACTIVATIONS = {"silu": nn.SiLU, "gelu": nn.GELU, "relu": nn.ReLU}
 
 
@@ -181,7 +182,7 @@ class Mask(nn.Module):
 
 
 class PositionBias(nn.Module):
-    """A learned number for each head and distance, added to the scores; unseen keys get -inf."""
+    """A learned number for each head and distance, added to the scores; unseen keys lose theirs."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -193,7 +194,7 @@ class PositionBias(nn.Module):
         distance = queries[:, None] - torch.arange(mask.shape[-1])
         near = distance.clamp(-self.reach, self.reach) + self.reach
         bias = self.relative(near).permute(2, 0, 1)[None].float()
-        return bias.masked_fill(~mask, torch.finfo(torch.float32).min)
+        return bias.masked_fill(~mask, UNSEEN)
 
 
 class Stack(nn.Module):
