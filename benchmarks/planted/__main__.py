@@ -11,6 +11,8 @@ from benchmarks.planted.manifest import Entry, write
 
 SETS: dict[str, Callable[[Path], Iterator[Entry]]] = {
     "benign": sets.benign,
+    "faults": sets.faults,
+    "two": sets.two,
 }
 
 

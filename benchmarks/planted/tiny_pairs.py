@@ -22,7 +22,7 @@ def write_case(case: Any, folder: Path, name: str) -> Entry:
     return Entry(
         id=name,
         mechanism=case.slug,
-        family=families()[case.slug],
+        family=families().get(case.slug, "two"),
         verdict=plant.verdict,
         module=plant.site or None,
         slot=plant.slot if plant.site else None,

@@ -44,7 +44,8 @@ def _leaf_tensors(source: h5py.File) -> Iterator[h5py.Dataset]:
     modules = {dataset.attrs["module"] for dataset in datasets}
     parents = {ancestor for path in modules for ancestor in _ancestors(path)} | {""}
     for dataset in sorted(datasets, key=lambda dataset: int(dataset.attrs["order"])):
-        if dataset.attrs["module"] not in parents and not dataset.attrs["op"]:
+        leaf = dataset.attrs["module"] not in parents and not dataset.attrs["op"]
+        if leaf and dataset.attrs["pass"] != "update":  # which torch_xray does not see
             yield dataset
 
 
