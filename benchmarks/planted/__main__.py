@@ -10,6 +10,7 @@ from benchmarks.planted import sets
 from benchmarks.planted.manifest import Entry, write
 
 SETS: dict[str, Callable[[Path], Iterator[Entry]]] = {
+    "visible": sets.visible,
     "benign": sets.benign,
     "faults": sets.faults,
     "two": sets.two,

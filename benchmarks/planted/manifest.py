@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,19 @@ def write(folder: Path, entries: Iterable[Entry]) -> None:
     """Write the manifest of the sound entries; those with problems stand in `unsound.json`."""
     every = list(entries)
     folder.mkdir(parents=True, exist_ok=True)
-    _dump(folder / FILE, [entry for entry in every if not entry.problems])
-    _dump(folder / "unsound.json", [entry for entry in every if entry.problems])
+    _dump(folder / FILE, [asdict(entry) for entry in every if not entry.problems])
+    _dump(folder / "unsound.json", [asdict(entry) for entry in every if entry.problems])
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
     """Entries of a folder's manifest, of this package or of the casebook."""
     entries: list[dict[str, Any]] = json.loads((folder / FILE).read_text(encoding="utf-8"))
     return entries
+
+
+def copy(folder: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Write a manifest of entries that were read from another."""
+    _dump(folder / FILE, list(entries))
 
 
 def plain(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,6 +88,6 @@ def _unwrapped(value: Any) -> Any:
     return value if isinstance(value, str) else float(value)
 
 
-def _dump(path: Path, entries: list[Entry]) -> None:
-    text = json.dumps([asdict(entry) for entry in entries], indent=1, ensure_ascii=False)
+def _dump(path: Path, entries: Sequence[Mapping[str, Any]]) -> None:
+    text = json.dumps(entries, indent=1, ensure_ascii=False)
     path.write_text(f"{text}\n", encoding="utf-8")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.planted import (
     tiny_benign,
     tiny_faults,
@@ -18,6 +20,14 @@ from benchmarks.planted.tiny_pairs import write_case
 from benchmarks.planted.torch_pairs import write_plan
 
 THIN = ("outputs", "layers", "half")
+
+
+def visible(folder: Path) -> Iterator[Entry]:
+    """The casebook's own pairs under its own ids, which its fixed shuffle gives."""
+    cases = casebook().cases.CASES
+    order = np.random.default_rng(len(cases)).permutation(len(cases))
+    for n, place in enumerate(order, 1):
+        yield write_case(cases[place], folder, f"v{n:03d}")
 
 
 def benign(folder: Path) -> Iterator[Entry]:

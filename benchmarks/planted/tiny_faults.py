@@ -33,7 +33,8 @@ TABLE: Mapping[str, str] = {
     "fp16_overflow": "bh wide 0 size=3e5 | fh plain 2 | bh right 1",
     "saturation_clamp": "f plain 1 | b wide 0 mod=mlp.up_proj share=0.99 | h plain 2"
     " | b right 1 mod=self_attn.o_proj share=0.999 | fb plain 0",
-    "flush_to_zero": "h eager 1 smallest=1e-3 | f eager 0 smallest=1e-4 | f plain 1 mod=mlp.mul smallest=1e-3"
+    "flush_to_zero": "h eager 1 smallest=1e-3 | f eager 0 smallest=1e-4"
+    " | f plain 1 mod=mlp.mul smallest=1e-3"
     " | b plain 2 mod=mlp.act_fn smallest=0.01",
     "mask_leak": "f plain 0 | b eager 1 neg=-7.0 | h window 2 neg=-10.0 | f right 1 neg=-14.0",
     "nan_masked_rows": "f plain 0 | h eager 2 | b three_samples 1",

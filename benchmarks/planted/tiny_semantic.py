@@ -92,7 +92,7 @@ def head_permuted(config: Any, layer: int, _rng: Any, *, stored: bool = False) -
     order = np.arange(config.heads)[::-1]
 
     def permuted(values: Any, axis: int) -> Any:
-        shape = values.shape[:axis] + (config.heads, config.hd) + values.shape[axis + 1 :]
+        shape = (*values.shape[:axis], config.heads, config.hd, *values.shape[axis + 1 :])
         return values.reshape(shape).take(order, axis).reshape(values.shape)
 
     def edit(parameters: Any) -> None:

@@ -70,7 +70,8 @@ mask_leak 1.attn llama f f blocks | mask_leak 0.attn gpt b b eager low=-6.0 xray
 act_variant 1.act gpt f f eager | act_variant 0.act bert b b blocks kind=quick xray
 act_variant 2.act llama f f eager kind=hard | act_variant layers.1.mlp.act_fn vit f f blocks
 attn_scale 1.attn llama f f eager xray | attn_scale 0.attn gpt b b math times=0.9
-attn_scale 1.attn bert f b same times=0.5 | attn_scale encoder.layers.1.self_attn.attn t5 f f eager times=0.25
+attn_scale 1.attn bert f b same times=0.5
+attn_scale encoder.layers.1.self_attn.attn t5 f f eager times=0.25
 norm_eps 1.norm1 llama f f eager | norm_eps 0.norm2 gpt f f blocks eps=1e-2 xray
 norm_eps layers.0.bn1 cnn f f no_mkldnn eps=1e-2 | norm_eps 1.norm2 bert b b eager eps=1e-2
 norm_weight_plus1 1.norm2 llama b b eager xray | norm_weight_plus1 0.norm1 llama_wide f f blocks
@@ -79,7 +80,8 @@ dropout_active 1.attn llama b b eager | dropout_active 0.down gpt f f blocks p=0
 residual_wrong 1.res1 llama f f eager xray | residual_wrong 0.res2 gpt b b math
 rope_scaling 1.rope llama b b eager | rope_scaling 0.rope moe f f blocks xray
 router_norm 1.router moe f f eager | router_norm 0.router moe b b blocks xray
-padding_idx_zero model.embed_tokens llama f f eager | padding_idx_zero model.embed_tokens gpt b b math xray
+padding_idx_zero model.embed_tokens llama f f eager
+padding_idx_zero model.embed_tokens gpt b b math xray
 rope_interleave 1.rope llama f f eager xray | rope_interleave 0.rope moe b b blocks
 rope_base 1.rope llama f f eager | rope_base 2.rope llama b b blocks base=2e4 xray
 weight_transposed 1.o llama b b eager | weight_transposed 0.v gpt f f blocks xray
@@ -91,9 +93,11 @@ gqa_repeat_order 2.attn llama b b eager | gqa_repeat_order 0.attn llama_wide f f
 index_overflow 1.up llama f f eager | index_overflow 0.down gpt b b blocks bits=10 xray
 pads_attended 0.attn bert f f eager | pads_attended 1.attn bert b b math xray
 causal_off_by_one 1.attn llama f f eager | causal_off_by_one 0.attn gpt b b blocks xray
-position_offset 1.rope llama b b eager decode | position_offset 0.rope llama f f blocks first=2 decode xray
+position_offset 1.rope llama b b eager decode
+position_offset 0.rope llama f f blocks first=2 decode xray
 causal_alignment 1.attn llama f f eager decode | causal_alignment 0.attn gpt b b blocks decode xray
-cache_block_reuse 1.cache llama b b eager decode | cache_block_reuse 0.cache gpt f f blocks decode xray
+cache_block_reuse 1.cache llama b b eager decode
+cache_block_reuse 0.cache gpt f f blocks decode xray
 bias_missing 1.k bert f f eager | bias_missing 0.up gpt b b blocks xray
 same_shard 1.q llama b b eager xray | same_shard 0.up gpt f f blocks
 missing_reduce 1.down llama f f eager | missing_reduce 0.o bert b b blocks xray

@@ -17,7 +17,9 @@ LLAMA = Shape(layers=3, kv_heads=2)
 GPT = Shape(norm="layer", position="learned", activation="gelu", gated=False, bias=True, eps=1e-5)
 BERT = replace(GPT, causal=False, eps=1e-12)
 T5 = Shape(position="bias", activation="relu", gated=False)
-SAMPLE = functional_decoder.Config(vocabulary=112, hidden=48, intermediate=96, layers=3, heads=3, kv_heads=1)  # fmt: skip
+SAMPLE = functional_decoder.Config(
+    vocabulary=112, hidden=48, intermediate=96, layers=3, heads=3, kv_heads=1
+)
 
 
 class FunctionalDecoder(nn.Module):
