@@ -1,0 +1,54 @@
+"""The operands of a call as values: everything a reference function is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.replay.noise import Arithmetic, is_narrow
+from analysis.replay.registry import Function, Operands
+from analysis.replay.rows import Rows
+from analysis.replay.site import OperatorCall
+from core.runs import Array
+from core.tensors import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Operands of one call with the outputs as dumped, all on the same rows."""
+
+    call: OperatorCall
+    rows: Rows
+    given: Operands
+    actual: Mapping[str, Array]
+    tensors: Mapping[str, TensorInfo]
+
+
+def read(call: OperatorCall, function: Function, rows: Rows) -> Read:
+    """Read a call's inputs, parameters, outputs and state; big ones on the sampled rows only."""
+    actual = {n: rows.read(call, t, leads=True) for n, t in call.outputs.items()}
+    inputs = {
+        name: rows.read(call, tensor, leads=number == 0)
+        for number, (name, tensor) in enumerate(call.inputs.items())
+    }
+    earlier = call.earlier if function.kind == "cache" else None
+    some = rows.chosen is not None and rows.along != "leading"
+    given = Operands(
+        inputs=inputs,
+        parameters={n: call.value(t) for n, t in call.parameters.items()},
+        shapes={n: v.shape for n, v in actual.items()},
+        dtypes={n: t.dtype for n, t in call.outputs.items()},
+        earlier={n: earlier.value(t) for n, t in earlier.outputs.items()} if earlier else {},
+        positions=np.asarray(rows.chosen) if some else None,
+    )
+    return Read(call, rows, given, actual, call.outputs)
+
+
+def arithmetic(call: OperatorCall, tensor: TensorInfo, *, operands: str = "") -> Arithmetic:
+    """Formats that the floor of one output depends on."""
+    others = (*call.inputs.values(), *call.parameters.values(), tensor)
+    return Arithmetic(
+        storage=tensor.dtype, narrow=any(is_narrow(t.dtype) for t in others), operands=operands
+    )
