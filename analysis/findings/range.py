@@ -1,0 +1,250 @@
+"""Detectors of values leaving the range of a format, and of masks that let through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from analysis.findings.discrepancy import Array
+from analysis.findings.inside.attention import Attention, attention_of
+from analysis.findings.inside.norms import norm_of
+from analysis.findings.registry import detector
+from analysis.findings.scene import Scene
+from analysis.findings.search import best_value
+from analysis.findings.trials import Proposal, Sign, Trial
+from metrics.formats import FORMATS
+
+_OVERFLOWING = ("float16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz")
+_FP16_LARGEST = 65504.0
+# Mask constants tried, as how far below zero they lie.
+_LEAKS = tuple(np.geomspace(0.5, 60, 20))
+
+
+@detector("fp16_overflow", slots=("output", "gradient", "parameter"))
+def overflow(scene: Scene) -> Iterator[Proposal]:
+    """Infinities exactly where the expected value exceeds a narrow format's largest one.
+
+    NaN instead in formats without infinity. Source: public threads on fp16 residual streams; the
+    position set tells it from every other origin of non-finite values.
+    """
+    error = scene.error
+    bad = ~np.isfinite(error.observed) & np.isfinite(error.expected)
+    if not bad.any():
+        return
+    for name in _OVERFLOWING:
+        limit = float(FORMATS[name].largest)
+        beyond = np.abs(error.expected) > limit
+        # The step up to infinity begins half an ulp above the largest value.
+        near = np.abs(np.abs(error.expected) / limit - 1) < 0.01
+        if (bad == beyond)[error.valid & ~near].all() and (bad & beyond).any():
+            facts = {"format": name, "limit": limit, "count": int(bad.sum())}
+            yield Sign(mechanism="fp16_overflow", confidence=0.985, facts=facts)
+            return
+
+
+@detector("saturation_clamp")
+def clamp(scene: Scene) -> Iterator[Proposal]:
+    """Values held at a limit which the expected ones exceed: a pile of equal extremes.
+
+    Source: public threads on saturating conversions; two or more values at the extreme, and
+    clipping the expected output there explains the error.
+    """
+    error = scene.error
+    used = error.used
+    if not used.any() or scene.kind == "quantise":
+        return
+    for low, high in _limits(error.observed[used]):
+        predicted = np.clip(error.expected, low, high)
+        moved = used & (predicted != error.expected)
+        if moved.sum() >= 2:
+            limit = high if np.isfinite(high) else low
+            facts = {"limit": limit, "count": int(moved.sum())}
+            yield Trial(
+                mechanism="saturation_clamp",
+                predicted=predicted,
+                parameters=1,
+                prior=0.6,
+                facts=facts,
+            )
+
+
+def _limits(values: Array) -> Iterator[tuple[float, float]]:
+    """Extremes at which at least two values pile up: both ends, upper, lower."""
+    top, bottom = float(values.max()), float(values.min())
+    upper, lower = int((values == top).sum()) >= 2, int((values == bottom).sum()) >= 2
+    if upper and lower and abs(top + bottom) <= 1e-6 * top:
+        yield bottom, top
+    if upper:
+        yield -np.inf, top
+    if lower:
+        yield bottom, np.inf
+
+
+@detector("flush_to_zero", slots=("output", "gradient"))
+def flush(scene: Scene) -> Iterator[Proposal]:
+    """Exact zeros wherever the expected value is below a threshold, and nowhere else.
+
+    The two sets of magnitudes must not overlap (one in a hundred may). Source: flush modes of
+    accelerators; thresholds are smallest normals.
+    """
+    error = scene.error
+    used = error.used & (error.expected != 0)
+    zero, size = used & (error.observed == 0), np.abs(error.expected)
+    lost = zero & (size > 2 * np.sqrt(np.maximum(error.variance, 0)))
+    if lost.sum() < 4 or scene.kind == "quantise" or lost.sum() > 0.9 * used.sum():
+        return
+    threshold = float(np.quantile(size[zero], 0.995))
+    kept = size[used & ~zero]
+    small = kept[kept < threshold * 0.99]
+    if small.size <= 0.02 * zero.sum():
+        facts = {"threshold": threshold, "count": int(lost.sum())}
+        confidence = 0.96 if small.size == 0 else 0.85
+        yield Sign(mechanism="flush_to_zero", confidence=confidence, facts=facts)
+
+
+@detector("flush_to_zero", kinds={"attention"})
+def flushed_weights(scene: Scene) -> Iterator[Proposal]:
+    """Attention weights below a threshold dropped inside the kernel."""
+    model = attention_of(scene)
+    if model is None or model.value is None:
+        return
+    weights = model.probabilities()
+    for power in range(4, 25, 2):
+        kept = np.where(weights < 2.0**-power, 0.0, weights)
+        facts = {"threshold": 2.0**-power, "count": int((kept != weights).sum())}
+        yield Trial(
+            mechanism="flush_to_zero",
+            predicted=model.output(kept),
+            parameters=1,
+            prior=0.4,
+            facts=facts,
+        )
+
+
+@detector("flush_to_zero", kinds={"linear", "row_linear", "mul", "add", "rms_norm", "activation"})
+def flushed_inputs(scene: Scene) -> Iterator[Proposal]:
+    """Inputs below a format's smallest normal read as zero."""
+    for name in ("float16", "bfloat16", "float8_e4m3fn"):
+        least = FORMATS[name].smallest_normal
+        values = scene.given.inputs
+        small = {
+            k: np.where(np.abs(v) < least, 0.0, v)
+            for k, v in values.items()
+            if v.dtype.kind == "f" and ((np.abs(v) < least) & (v != 0)).any()
+        }
+        predicted = scene.replay(inputs=small) if small else None
+        if predicted is not None:
+            count = int(sum((small[k] != values[k]).sum() for k in small))
+            facts = {"threshold": least, "count": count}
+            yield Trial(
+                mechanism="flush_to_zero", predicted=predicted, prior=0.5, facts=facts
+            )
+
+
+@detector("mask_leak", kinds={"attention", "masked_softmax"})
+def leak(scene: Scene) -> Iterator[Proposal]:
+    """Masked keys keep weight because the mask's constant is not low enough.
+
+    Fitted: masked scores set to a constant, or lowered by it. Source: public threads on additive
+    masks; masked weights must be 0.
+    """
+    model = attention_of(scene)
+    if model is None or model.mask is None or model.weights is not None or model.mask.all():
+        return
+    logits, mask = model.logits(), np.broadcast_to(model.mask, model.logits().shape)
+
+    def constant(below: float) -> Array:
+        return replace(model, leak=-below).output()
+
+    def lowered(below: float) -> Array:
+        added = np.where(mask, logits, logits - below)
+        some = mask.any(-1, keepdims=True)
+        open_rows = np.where(some, added, logits)
+        shown = replace(model, scores=open_rows, mask=np.broadcast_to(some, mask.shape))
+        return shown.output()
+
+    for predict, how in ((constant, "set"), (lowered, "added")):
+        below = best_value(predict, scene.error, _LEAKS, steps=14)
+        if below is not None:
+            facts = {"constant": -below, "how": how}
+            yield Trial(
+                mechanism="mask_leak",
+                predicted=predict(below),
+                parameters=1,
+                prior=0.7,
+                facts=facts,
+            )
+
+
+@detector("nan_masked_rows", kinds={"attention", "masked_softmax", "softmax", "matmul"})
+def masked_rows(scene: Scene) -> Iterator[Proposal]:
+    """NaN in rows without any allowed key, and in no other.
+
+    Source: public threads on left padding; softmax of a row of -inf is 0 / 0.
+    """
+    bad = np.isnan(scene.error.observed).any(-1)
+    if not bad.any():
+        return
+    model = attention_of(scene)
+    dead = _dead_rows(model, scene) if model is not None else None
+    if dead is None:
+        dead = ~np.any(scene.error.expected != 0, -1)
+    if (bad & dead).any() and not (bad & ~dead).any():
+        yield Sign(
+            mechanism="nan_masked_rows", confidence=0.97, facts={"rows": int(bad.sum())}
+        )
+
+
+def _dead_rows(model: Attention, scene: Scene) -> Array | None:
+    if model.mask is None:
+        return None
+    dead = np.broadcast_to(~model.mask.any(-1), (len(scene.error.expected), *model.mask.shape[1:3]))
+    shape = scene.error.expected.shape[:-1]
+    if len(shape) == 3:
+        return np.broadcast_to(dead, shape) if dead.shape[1] == 1 else dead
+    return dead.all(1) if dead.all(1).shape == shape else None
+
+
+@detector("eps_underflow", kinds={"rms_norm", "layer_norm"})
+def vanished_eps(scene: Scene) -> Iterator[Proposal]:
+    """Rows of zero variance divided by zero: NaN or infinity there and in no other row.
+
+    Source: public threads on epsilons below a 16-bit format's smallest value.
+    """
+    model = norm_of(scene)
+    if model is None:
+        return
+    bad = (~np.isfinite(scene.error.observed)).any(-1)
+    tiny = model.square[..., 0] <= 10 * model.eps
+    if bad.any() and not (bad & ~tiny).any():
+        yield Sign(mechanism="eps_underflow", confidence=0.96, facts={"rows": int(bad.sum())})
+    elif tiny.any() and not bad.any():
+        predicted = model.output(eps=0.0)
+        facts = {"rows": int(tiny.sum())}
+        yield Trial(mechanism="eps_underflow", predicted=predicted, prior=0.45, facts=facts)
+
+
+@detector("variance_overflow", kinds={"rms_norm", "layer_norm"})
+def overflown_variance(scene: Scene) -> Iterator[Proposal]:
+    """Rows that came out as zero (or as the bias) because their sum of squares left fp16's range.
+
+    The vanished rows are those of the largest sums, from 65504 on. Source: public threads on fp16
+    norms; no NaN appears, 1 / sqrt(inf) is 0.
+    """
+    model = norm_of(scene)
+    if model is None:
+        return
+    observed = scene.error.observed - model.bias
+    gone = ~observed.any(-1) & scene.error.expected.any(-1)
+    total = model.square[..., 0] * model.values.shape[-1]
+    largest = np.max(model.values**2, -1)
+    if not gone.any() or not (total[gone] > _FP16_LARGEST).all():
+        return
+    for what in (total, total / model.values.shape[-1], largest):
+        rest = what[~gone & scene.error.expected.any(-1)]
+        if what[gone].min() > 0.99 * rest.max(initial=0.0):
+            facts = {"rows": int(gone.sum()), "least": float(total[gone].min())}
+            yield Sign(mechanism="variance_overflow", confidence=0.97, facts=facts)
+            return

@@ -1,0 +1,244 @@
+"""Detectors of stored parameters that differ: transposed, permuted, stale, scaled, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analysis.findings.discrepancy import Array
+from analysis.findings.layout_heads import WIDTHS, best_order
+from analysis.findings.parallel import SHARDS
+from analysis.findings.precision import HEAD
+from analysis.findings.quant import swapped_nibbles
+from analysis.findings.ratios import meanings
+from analysis.findings.registry import detector
+from analysis.findings.routing import number, siblings
+from analysis.findings.scene import Scene, tensor_at
+from analysis.findings.transforms import factor
+from analysis.findings.trials import Proposal, Sign, Trial
+from core.comparison import Pair
+from metrics.formats import coarser_of, format_of, kind
+
+# Two modules with a wrong weight are a fault, more are another checkpoint.
+_FAULTY_MODULES = 2
+
+
+def _reference(scene: Scene) -> Array | None:
+    """The reference's value of the parameter, whatever its shape."""
+    tensor = tensor_at(scene.twin, scene.site.slot)
+    if tensor is None or scene.twin is None:
+        return None
+    return np.asarray(scene.twin.value(tensor), np.float64)
+
+
+@detector("different_weights", slots=("parameter",))
+def another_checkpoint(scene: Scene) -> Iterator[Proposal]:
+    """Stored weights differ in more than two modules: the runs start from different weights."""
+    pairs = scene.site.comparison.pairs
+    differing = {p.reference.operator for p in pairs if _differs(p)}
+    facts = {"modules": len(differing)}
+    if len(differing) > _FAULTY_MODULES:
+        yield Sign(mechanism="different_weights", confidence=0.9, facts=facts)
+    else:
+        yield Sign(mechanism="different_weights", confidence=0.4, facts=facts)
+
+
+def _differs(pair: Pair) -> bool:
+    """Whether a parameter differs by more than a cast to the coarser of the two formats."""
+    if pair.reference.pass_ != "parameter":
+        return False
+    if pair.stats is None:
+        return pair.problem is not None
+    if pair.stats.equal == pair.stats.count:
+        return False
+    coarse = coarser_of(pair.reference.dtype, pair.candidate.dtype)
+    if pair.reference.dtype == pair.candidate.dtype or kind(coarse) != "float":
+        return True
+    roundoff = format_of(coarse).unit_roundoff
+    size = np.sqrt(pair.stats.sum_sq_reference)
+    return bool(np.sqrt(pair.stats.sum_sq_error) > 2 * roundoff * size)
+
+
+@detector("weight_transposed", slots=("parameter",))
+def stored_transposed(scene: Scene) -> Iterator[Proposal]:
+    """The stored weight is the reference's transpose, or its memory in the other shape."""
+    reference, observed = _reference(scene), scene.error.observed
+    if reference is None or reference.ndim != 2:
+        return
+    for other in (reference.T, reference.T.reshape(reference.shape)):
+        if other.shape == observed.shape and _equal(other, observed):
+            facts = {"place": "stored weight"}
+            yield Sign(mechanism="weight_transposed", confidence=0.98, facts=facts)
+            return
+
+
+def _equal(a: Array, b: Array) -> bool:
+    """Equal within one rounding to bfloat16 of either, element by element."""
+    return bool(np.all(np.abs(a - b) <= 2.0**-7 * np.maximum(np.abs(a), np.abs(b)) + 1e-30))
+
+
+@detector("norm_weight_plus1", slots=("parameter",))
+def one_more(scene: Scene) -> Iterator[Proposal]:
+    """Every element is larger, or smaller, by exactly one.
+
+    Source: conversion of zero-centred norm weights; the difference has no spread.
+    """
+    reference = _reference(scene)
+    if reference is None or reference.shape != scene.error.observed.shape:
+        return
+    for step in (1.0, -1.0):
+        if _equal(reference + step, scene.error.observed) and reference.size > 1:
+            facts = {"place": "stored weight", "offset": step}
+            yield Sign(mechanism="norm_weight_plus1", confidence=0.98, facts=facts)
+
+
+@detector("same_shard", slots=("parameter",))
+def stored_shard(scene: Scene) -> Iterator[Proposal]:
+    """The stored weight is one shard of the reference's, repeated, along either axis."""
+    reference, observed = _reference(scene), scene.error.observed
+    if reference is None or reference.shape != observed.shape:
+        return
+    for axis in range(reference.ndim):
+        for count in (c for c in SHARDS if reference.shape[axis] % c == 0):
+            for shard, piece in enumerate(np.split(reference, count, axis)):
+                if _equal(np.concatenate([piece] * count, axis), observed):
+                    facts = {"shard": shard, "shards": count}
+                    yield Sign(mechanism="same_shard", confidence=0.97, facts=facts)
+                    return
+
+
+@detector("head_permuted", "gate_up_swap", "layout_reshape", slots=("parameter",))
+def permuted_rows(scene: Scene) -> Iterator[Proposal]:
+    """Blocks of rows or columns in another order; exchanged halves of a fused gate and up.
+
+    Orders are found block by block, from halves down to single rows.
+    """
+    reference, observed = _reference(scene), scene.error.observed
+    if reference is None or reference.shape != observed.shape or reference.ndim == 0:
+        return
+    for axis in range(reference.ndim):
+        a, b = np.moveaxis(reference, axis, 0), np.moveaxis(observed, axis, 0)
+        half = len(a) // 2
+        for width in sorted({half, *(w for w in WIDTHS if w < half), 4, 2, 1}, reverse=True):
+            order = best_order(a, b, width) if width else None
+            if order is None or order == list(range(len(order))):
+                continue
+            if len(set(order)) < len(order):
+                continue
+            fused = any(w in scene.site.slot + scene.call.module for w in ("w13", "gate_up"))
+            slug = "gate_up_swap" if fused and order == [1, 0] else "head_permuted"
+            facts = {"order": ", ".join(map(str, order[:16])), "width": width}
+            yield Sign(mechanism=slug, confidence=0.95, facts=facts)
+            return
+    if np.array_equal(np.sort(reference, None), np.sort(observed, None)):
+        facts = {"order": "not found"}
+        yield Sign(mechanism="layout_reshape", confidence=0.75, facts=facts)
+
+
+@detector("stale_weight", slots=("parameter",))
+def earlier_weight(scene: Scene) -> Iterator[Proposal]:
+    """The stored weight is that of an earlier step, of either run."""
+    for call in (*scene.site.calls_candidate, *scene.site.calls_reference):
+        if call.operator != scene.call.operator or call.order == scene.call.order:
+            continue
+        tensor = tensor_at(call, scene.site.slot)
+        before = call.step is None or scene.call.step is None or call.step < scene.call.step
+        if tensor is None or tensor.shape != scene.tensor.shape or not before:
+            continue
+        if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
+            facts = {"step": -1 if call.step is None else call.step}
+            yield Sign(mechanism="stale_weight", confidence=0.96, facts=facts)
+            return
+
+
+@detector("expert_mapping", slots=("parameter",))
+def other_expert(scene: Scene) -> Iterator[Proposal]:
+    """The stored weight is another expert's."""
+    if scene.twin is None:
+        return
+    for call in siblings(scene.twin, scene.site.calls_reference):
+        tensor = tensor_at(call, scene.site.slot)
+        if tensor is None or tensor.shape != scene.tensor.shape:
+            continue
+        if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
+            facts = {"expert": number(scene.call.module), "other": number(call.module)}
+            yield Sign(mechanism="expert_mapping", confidence=0.97, facts=facts)
+            return
+
+
+@detector("lmhead_untied", slots=("parameter",))
+def other_head(scene: Scene) -> Iterator[Proposal]:
+    """The output head's stored weight is unrelated to the reference's."""
+    reference, observed = _reference(scene), scene.error.observed
+    if reference is None or reference.shape != observed.shape:
+        return
+    if not HEAD.search(scene.call.module):
+        return
+    a, b = reference.ravel(), observed.ravel()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    cosine = float(a @ b) / size if size else 0.0
+    if cosine < 0.5:
+        yield Sign(mechanism="lmhead_untied", confidence=0.93, facts={"cosine": cosine})
+
+
+@detector("padding_idx_zero", slots=("parameter",))
+def zero_row(scene: Scene) -> Iterator[Proposal]:
+    """One row of a table is zero, all others are the reference's."""
+    reference, observed = _reference(scene), scene.error.observed
+    if reference is None or reference.shape != observed.shape or reference.ndim != 2:
+        return
+    wrong = np.nonzero((reference != observed).any(1))[0]
+    if wrong.size == 1 and not observed[wrong[0]].any():
+        facts = {"token": int(wrong[0])}
+        yield Sign(mechanism="padding_idx_zero", confidence=0.97, facts=facts)
+
+
+@detector(
+    "quant_scale_wrong",
+    "zero_point_off",
+    "nibble_order",
+    "fp8_fnuz",
+    "scale_axis",
+    "bias_missing",
+    slots=("parameter",),
+)
+def quantised_parameter(scene: Scene) -> Iterator[Proposal]:
+    """Codes, zero points, scales and biases off by the usual confusions."""
+    reference, observed = _reference(scene), scene.error.observed
+    if reference is None or reference.shape != observed.shape:
+        return
+    name = scene.argument.lower()
+    difference = np.unique(observed - reference)
+    if "zero" in name and difference.size == 1:
+        facts = {"offset": int(difference[0])}
+        yield Sign(mechanism="zero_point_off", confidence=0.97, facts=facts)
+    if reference.ndim == 2 and scene.dtype in ("int8", "uint8", "int32"):
+        if any(np.array_equal(s, observed) for s in swapped_nibbles(reference)):
+            yield Sign(mechanism="nibble_order", confidence=0.97)
+        if difference.size == 1:
+            facts = {"offset": -int(difference[0])}
+            yield Sign(mechanism="zero_point_off", confidence=0.9, facts=facts)
+    if "bias" in name and not observed.any():
+        facts = {"start": 0, "stop": observed.size - 1}
+        yield Sign(mechanism="bias_missing", confidence=0.95, facts=facts)
+    yield from _factors(scene, reference, observed)
+
+
+def _factors(scene: Scene, reference: Array, observed: Array) -> Iterator[Proposal]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        forms = {"ignored": np.ones_like(reference), "inverted": 1 / reference}
+    forms["squared"] = reference**2
+    if "scale" in scene.argument.lower():
+        for variant, form in forms.items():
+            if _equal(form, observed):
+                facts: dict[str, float | str] = {"variant": variant}
+                yield Sign(mechanism="quant_scale_wrong", confidence=0.97, facts=facts)
+    slope = float(factor(scene.error).ravel()[0])
+    if slope and _equal(slope * reference, observed):
+        fnuz = "float8" in scene.dtype and abs(abs(np.log2(abs(slope))) - 1) < 1e-3
+        slug = "fp8_fnuz" if fnuz else "quant_scale_wrong"
+        facts = {"factor": slope, "variant": "off by a factor"}
+        if named := meanings(slope):
+            facts["meaning"] = named[0]
+        yield Trial(mechanism=slug, predicted=slope * reference, prior=0.8, facts=facts)
