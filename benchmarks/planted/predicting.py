@@ -61,13 +61,13 @@ def predict(folder: Path) -> Prediction:
 
 
 def _diagnosed(folder: Path) -> tuple[str, tuple[Place, ...]]:
-    from analysis.diagnose import diagnose
-
     from analysis.compare import compare
+    from analysis.diagnose import diagnose
+    from analysis.findings import explain
     from loaders import open_run
 
     reference, candidate = open_run(folder / "reference"), open_run(folder / "candidate")
-    diagnosis = diagnose(reference, candidate, compare(reference, candidate))
+    diagnosis = diagnose(reference, candidate, compare(reference, candidate), explain=explain)
     verdict = diagnosis.verdict if diagnosis.verdict in ("fault", "setup") else "rounding"
     return verdict, tuple(_place(finding) for finding in diagnosis.findings)
 
