@@ -1,0 +1,58 @@
+"""Writes a case of the casebook's tiny model as a pair of dumps, and checks that it is sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.planted.casebook import casebook, families
+from benchmarks.planted.manifest import Entry, plain
+
+
+def write_case(case: Any, folder: Path, name: str) -> Entry:
+    """Run reference and candidate, write both, say what was planted.
+
+    The casebook's own check decides whether the pair is sound: the first tensor that differs from
+    the same candidate without the fault must be the declared one.
+    """
+    config, plant, reference, clean, candidate = casebook().runner.build(case)
+    facts, problems = casebook().runner.verify(case, plant, reference, clean, candidate)
+    for side, steps in (("reference", reference), ("candidate", candidate)):
+        casebook().dumpio.write(str(folder / name / side), steps, case.style)
+    return Entry(
+        id=name,
+        mechanism=case.slug,
+        family=families().get(case.slug, "two"),
+        verdict=plant.verdict,
+        module=plant.site or None,
+        slot=plant.slot if plant.site else None,
+        step=plant.step,
+        ref_dtype=case.ref,
+        cand_dtype=case.cand,
+        quant=config.quant or None,
+        accepted=[case.slug, *plant.alt],
+        seed=case.seed,
+        layer=case.layer,
+        cause=plant.cause,
+        difficulty=facts.pop("difficulty"),
+        source="tiny",
+        model=model_of(case),
+        facts=plain(facts),
+        problems=[problem for problem in problems if not _meant(plant, problem)],
+    )
+
+
+def model_of(case: Any) -> str:
+    """Options of the case's model, kernels and kind, for people."""
+    parts = {"": case.cfg, "reference ": case.ref_cfg, "kernels ": case.cand_num or {}}
+    parts["kind "] = case.opt
+    return "; ".join(
+        head + ", ".join(f"{name}={value}" for name, value in options.items())
+        for head, options in parts.items()
+        if options
+    )
+
+
+def _meant(plant: Any, problem: str) -> bool:
+    """Whether the check complains about the very difference that was planted."""
+    return plant.ids is not None and plant.verdict == "rounding" and "integers differ" in problem
