@@ -99,10 +99,7 @@ def bias(scene: Scene) -> Iterator[Proposal]:
 def _lost_bias(scene: Scene, bias: Array) -> Iterator[Proposal]:
     width = bias.size
     spans = {(0, width)} | {
-        (i * width // n, (i + 1) * width // n)
-        for n in (2, 4, 8)
-        if width % n == 0
-        for i in range(n)
+        (i * width // n, (i + 1) * width // n) for n in (2, 4, 8) if width % n == 0 for i in range(n)
     }
     spans |= {(0, width - width // n) for n in (4, 8)} | {(width // n, width) for n in (4, 8)}
     for start, stop in sorted(spans):

@@ -134,7 +134,9 @@ def narrow_accumulator(scene: Scene) -> Iterator[Proposal]:
     yield from _accumulator_noise(scene, product)
 
 
-def _splits(scene: Scene, part: Product, error: Discrepancy, name: str) -> Iterator[Proposal]:
+def _splits(
+    scene: Scene, part: Product, error: Discrepancy, name: str
+) -> Iterator[Proposal]:
     for count in _SPLITS:
         pieces = part.parts(count)
         if not pieces:

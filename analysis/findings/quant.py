@@ -97,7 +97,9 @@ def confused_encoding(scene: Scene) -> Iterator[Proposal]:
         return
     for ratio in (0.5, 2.0, 0.25, 4.0):
         predicted = ratio * (scene.error.expected - product.rest) + product.rest
-        yield Trial(mechanism="fp8_fnuz", predicted=predicted, prior=0.85, facts={"factor": ratio})
+        yield Trial(
+            mechanism="fp8_fnuz", predicted=predicted, prior=0.85, facts={"factor": ratio}
+        )
 
 
 def _tensors(scene: Scene) -> list:  # type: ignore[type-arg]
@@ -207,7 +209,9 @@ def codes(scene: Scene) -> Iterator[Proposal]:
     facts = {"ratio": ratio, "clipped": int((np.abs(raw) > top * 1.004).sum())}
     step = _stale_step(scene, scale)
     if step is not None:
-        yield Trial(mechanism="stale_scale", predicted=clipped, prior=0.95, facts={"step": step})
+        yield Trial(
+            mechanism="stale_scale", predicted=clipped, prior=0.95, facts={"step": step}
+        )
     yield Trial(mechanism="int8_saturation", predicted=clipped, prior=0.7, facts=facts)
     wrapped = (exact + 128) % 256 - 128
     if integer and (wrapped != exact).any():

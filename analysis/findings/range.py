@@ -138,7 +138,9 @@ def flushed_inputs(scene: Scene) -> Iterator[Proposal]:
         if predicted is not None:
             count = int(sum((small[k] != values[k]).sum() for k in small))
             facts = {"threshold": least, "count": count}
-            yield Trial(mechanism="flush_to_zero", predicted=predicted, prior=0.5, facts=facts)
+            yield Trial(
+                mechanism="flush_to_zero", predicted=predicted, prior=0.5, facts=facts
+            )
 
 
 @detector("mask_leak", kinds={"attention", "masked_softmax"})
@@ -190,7 +192,9 @@ def masked_rows(scene: Scene) -> Iterator[Proposal]:
     if dead is None:
         dead = ~np.any(scene.error.expected != 0, -1)
     if (bad & dead).any() and not (bad & ~dead).any():
-        yield Sign(mechanism="nan_masked_rows", confidence=0.97, facts={"rows": int(bad.sum())})
+        yield Sign(
+            mechanism="nan_masked_rows", confidence=0.97, facts={"rows": int(bad.sum())}
+        )
 
 
 def _dead_rows(model: Attention, scene: Scene) -> Array | None:

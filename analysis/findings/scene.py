@@ -154,7 +154,7 @@ def _unreplayed(site: Site) -> Scene:
         valid = np.broadcast_to(np.asarray(site.valid, bool), expected.shape)
         if site.slot.startswith(("forward_params", "forward_input")):
             valid = np.ones(expected.shape, bool)
-        variance = _rounding(expected, twin.dtype, tensor.dtype) + _noise(site, expected)
+        variance = _rounding(expected, twin.dtype, tensor.dtype)
         error = Discrepancy(expected, observed, variance, valid)
     return Scene(
         site=site,
@@ -164,32 +164,6 @@ def _unreplayed(site: Site) -> Scene:
         error=error,
         given=Operands(inputs={}),
     )
-
-
-def _noise(site: Site, expected: Floats) -> Floats | float:
-    """Variance of an output nobody replays: its operator's inputs differ, and so may it, alike.
-
-    As relative error, the largest among what the call was handed; 0 for parameters and inputs.
-    """
-    call = site.reference_call
-    if call is None or site.slot.startswith(("forward_params", "forward_input")):
-        return 0.0
-    handed = call.gradients_in if site.slot.startswith("backward") else call.inputs
-    ids = {tensor.id for tensor in (*handed.values(), *call.inputs.values())}
-    stats = [p.stats for p in site.comparison.pairs if p.reference.id in ids and p.stats]
-    shares = [s.sum_sq_error / s.sum_sq_reference for s in stats if s.sum_sq_reference > 0]
-    share = max((s for s in shares if np.isfinite(s)), default=0.0)
-    own = format_of(coarser_of(site.candidate_call.run[site_tensor(site)].dtype, "float32"))
-    share = max(share, _ROUNDING_VARIANCE * own.unit_roundoff**2)
-    return np.asarray(share * (expected**2 + np.mean(expected**2)) / 2)
-
-
-def site_tensor(site: Site) -> str:
-    """Id of the candidate's tensor at a site."""
-    tensor = tensor_at(site.candidate_call, site.slot)
-    if tensor is None:
-        raise KeyError(f"{site.candidate_call.operator} has no {site.slot}.")
-    return tensor.id
 
 
 def _rounding(values: Floats, reference: str, candidate: str) -> Floats:

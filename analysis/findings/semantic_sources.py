@@ -12,6 +12,7 @@ from analysis.findings.inside.products import product_of
 from analysis.findings.precision import HEAD
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
+from analysis.findings.transforms import slope_on
 from analysis.findings.trials import Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
 
@@ -82,9 +83,6 @@ def dropped_values(scene: Scene) -> Iterator[Proposal]:
     kept = alive & ~zero
     if not 0.002 < share < 0.9 or zero.sum() < 4:
         return
-    size = np.abs(error.expected)
-    if np.median(size[zero]) < 0.3 * np.median(size[alive]):
-        return  # only small values are gone: they were flushed, not dropped
     weight = 1 / np.maximum(error.variance[kept], 1e-300)
     expected, observed = error.expected[kept], error.observed[kept]
     slope = float(np.sum(expected * observed * weight) / np.sum(expected**2 * weight))

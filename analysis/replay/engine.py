@@ -49,7 +49,6 @@ class Engine:
         self.pair_of = {p.reference.id: p for p in comparison.pairs}
         self._fits: dict[tuple[str, ...], Fit] = {}
         self._kinds: dict[tuple[str, ...], str] = {}
-        self._last: tuple[OperatorCall, Function, Read] | None = None
 
     def pairs(self) -> list[CallPair]:
         """The calls of both runs belonging together, in execution order; then the candidate's own."""
@@ -157,12 +156,7 @@ class Engine:
         return FUNCTIONS[kind] if same else function
 
     def _read(self, call: OperatorCall, function: Function) -> Read:
-        """Read a call for a function; the last one is kept, for it is fitted and then judged."""
-        last = self._last
-        if last is None or last[0] is not call or last[1] is not function:
-            values = read(call, function, planned(call, function.rows, self._worst(call)))
-            self._last = last = (call, function, values)
-        return last[2]
+        return read(call, function, planned(call, function.rows, self._worst(call)))
 
     def _read_whole(self, call: OperatorCall) -> Read:
         return self._read(call, FUNCTIONS["identity"])
