@@ -20,7 +20,7 @@ with frame.page("Findings") as view:
             where.nearest(view, diagnosis)
         else:
             answer.draw(finding)
-            bundle.draw(view, finding)
+            bundle.draw(view, diagnosis, finding)
             wide, narrow = st.columns([1.45, 1], gap="medium")
             with wide:
                 where.draw(view, diagnosis, finding)

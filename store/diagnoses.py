@@ -14,18 +14,19 @@ from pathlib import Path
 
 from core.findings import Diagnosis, Finding, Replay
 from store import tables
+from store.derived import made_by
 from store.jsonable import from_plain, to_plain
 
 _FINDINGS, _REPLAYS = "diagnosis.json", "replays.parquet"
 
 
-def write(folder: Path, diagnosis: Diagnosis, *, version: int) -> None:
+def write(folder: Path, diagnosis: Diagnosis) -> None:
     """Keep the diagnosis of a comparison that is kept in `folder`; replaces an older one."""
     place = folder / diagnosis.comparison
     mark = f".{secrets.token_hex(6)}"
     replays, findings = place / f"{_REPLAYS}{mark}", place / f"{_FINDINGS}{mark}"
     head = {
-        "version": version,
+        "made_by": made_by(),
         "verdict": diagnosis.verdict,
         "findings": to_plain(diagnosis.findings),
         "not_replayed": to_plain(diagnosis.not_replayed),
@@ -40,12 +41,15 @@ def write(folder: Path, diagnosis: Diagnosis, *, version: int) -> None:
             draft.unlink(missing_ok=True)
 
 
-def read(folder: Path, comparison_id: str, *, version: int) -> Diagnosis | None:
-    """The diagnosis of a comparison; None when there is none of this version that can be read."""
+def read(folder: Path, comparison_id: str, *, of_any_version: bool = False) -> Diagnosis | None:
+    """The diagnosis of a comparison; None when there is none that can be read.
+
+    One that another version of the analysis made counts only where it is asked for.
+    """
     place = folder / comparison_id
     with contextlib.suppress(OSError, KeyError, ValueError, TypeError):
         head = json.loads((place / _FINDINGS).read_text(encoding="utf-8"))
-        if head["version"] != version:
+        if head["made_by"] != made_by() and not of_any_version:
             return None
         return Diagnosis(
             comparison=comparison_id,

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar
 
 import pandas as pd
 import sqlalchemy as sa
-from analysis.diagnose import DIAGNOSIS_VERSION
 from blake3 import blake3
 
 from analysis.compare import compare
@@ -27,7 +26,7 @@ from store.catalogue import Catalogue
 from store.comparing import Compare
 from store.confinement import Bounds
 from store.derived import Derived, derived
-from store.diagnosing import find_causes
+from store.diagnosing import find_causes, make_bundle
 from store.jobs import Jobs
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
@@ -180,6 +179,11 @@ class Workspace:
         """
         return self._diagnoses.get(comparison_id, lambda: self._diagnosed(comparison_id))
 
+    def bundle(self, comparison_id: str, tensor: str) -> bytes:
+        """The repro bundle of the operator call that made a tensor of the reference."""
+        where = {"folder": str(self._layout.comparisons), "kept": comparison_id}
+        return self.ask(comparison_id, make_bundle, tensor=tensor, **where)
+
     def redaction_key(self) -> bytes:
         """Key for names that leave as hashes: the same for all reports of this server."""
         return blake3(b"redaction", key=blake3(self._layout.secret()).digest()).digest()
@@ -220,11 +224,16 @@ class Workspace:
     def _diagnosed(self, comparison_id: str) -> Diagnosis:
         folder = self._layout.comparisons
         self.comparison(comparison_id)  # an unknown one is told so
-        kept = diagnoses.read(folder, comparison_id, version=DIAGNOSIS_VERSION)
+        kept = diagnoses.read(folder, comparison_id)
         if kept is not None:
             return kept
-        where = {"folder": str(folder), "kept": comparison_id}
-        return self.ask(comparison_id, find_causes, **where)
+        try:
+            return self.ask(comparison_id, find_causes, folder=str(folder), kept=comparison_id)
+        except NotHereError:
+            older = diagnoses.read(folder, comparison_id, of_any_version=True)
+            if older is None:
+                raise
+            return older
 
     def upload_token(self, user: str) -> str:
         """A token that lets a browser upload for a user."""
