@@ -24,6 +24,7 @@ from analysis.progress import Progress, Report
 from analysis.rows import Row, pair_rows
 from analysis.verdict import judge
 from charts.names import plain
+from commands import parsers
 from core.comparison import Comparison, Judgement, Settings, Tolerance
 from core.coverage import Coverage
 from core.errors import ExplorerError, SelectionError
@@ -94,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     kept = commands.add_parser("show", help="a comparison of the workspace or in a file")
     kept.add_argument("comparison", help="its id in the workspace, or a file from compare --save")
     kept.set_defaults(run=_show)
+    parsers.add_findings(commands)
+    parsers.add_report(commands)
     for command in (two, kept):
         command.add_argument("--json", type=Path, metavar="FILE", help="write the whole comparison")
         command.add_argument(

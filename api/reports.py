@@ -59,6 +59,12 @@ class Reports:
         return Response(write(document), media_type=mime, headers=headers)
 
 
+def written(document: report.Report, kind: str) -> str | bytes:
+    """The document in a format of the list above."""
+    made: str | bytes = _KINDS[kind][1](document)
+    return made
+
+
 def document_of(
     workspace: Workspace, comparison_id: str, query: Mapping[str, str]
 ) -> tuple[report.Redactor | None, report.Report]:
