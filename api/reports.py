@@ -83,7 +83,7 @@ def document_of(
         workspace.judgement(comparison_id),
         workspace.table(comparison_id),
         _diagnosis(workspace, comparison_id),
-        report.Choices(int(worst), redactor),
+        report.Choices(int(worst), redactor, workspace.annotations(comparison_id)),
     )
     return redactor, document
 

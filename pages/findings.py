@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui import frame
+from ui.cards import notes
 from ui.cards.findings import answer, bundle, listed, present, where, why
 
 with frame.page("Findings") as view:
@@ -20,7 +21,9 @@ with frame.page("Findings") as view:
             where.nearest(view, diagnosis)
         else:
             answer.draw(finding)
-            bundle.draw(view, diagnosis, finding)
+            with st.container(horizontal=True, key="finding-actions"):
+                notes.button(view, finding.operator)
+                bundle.draw(view, diagnosis, finding)
             wide, narrow = st.columns([1.45, 1], gap="medium")
             with wide:
                 where.draw(view, diagnosis, finding)

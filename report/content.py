@@ -13,6 +13,7 @@ from analysis.views_findings import replay_of
 from charts import execution
 from charts.path import Quantity, error_path
 from charts.tokens import LIGHT
+from core.annotations import Annotation
 from core.comparison import Comparison, Judgement, RunSummary
 from core.findings import Diagnosis, Finding, Hypothesis
 from core.numbers import UNDEFINED, count, error, share, times_floor
@@ -30,10 +31,14 @@ __all__ = ["Choices", "Report", "build"]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the reader of a report is given. `redactor` None: names as they are."""
+    """What the reader of a report is given. `redactor` None: names as they are.
+
+    `notes` are left out of a redacted report: people name things in them.
+    """
 
     worst: int = 40
     redactor: Redactor | None = None
+    notes: Sequence[Annotation] = ()
 
 
 def build(
@@ -55,6 +60,7 @@ def build(
         *_findings(diagnosis, findings, choices),
         _path(rows, judgement),
         _worst(rows, choices.worst),
+        _notes(choices),
         _coverage(comparison, table),
         *_provenance(comparison, choices.redactor),
         _definitions(),
@@ -181,6 +187,19 @@ def _exact(value: object) -> str | int | float:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     return value if isinstance(value, int) else str(value)
+
+
+def _notes(choices: Choices) -> Section:
+    notes = () if choices.redactor else choices.notes
+    rows = [
+        (
+            _(note.status.capitalize()), note.target, note.text, note.link,
+            note.expires.isoformat() if note.expires else "", note.created.date().isoformat(),
+        )
+        for note in notes
+    ]  # fmt: skip
+    head = [_("Status"), _("Place"), _("Note"), _("Link"), _("Accepted until"), _("Written")]
+    return Section(_("Notes"), [Table(head, rows)] if rows else [])
 
 
 def _coverage(comparison: Comparison, table: pd.DataFrame) -> Section:

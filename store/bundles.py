@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from analysis.compare import comparison_id
 from core.comparison import Comparison
 from core.errors import LoadError, NotHereError
-from store import comparisons, derived, thumbnails
+from store import comparisons, derived, diagnoses, thumbnails
 from store.comparing import recorded
 from store.comparisons import Kept
 from store.kept_pairs import KeptPairs
@@ -30,7 +30,7 @@ VERSION = 1
 _HEAD = "bundle.json"
 _TABLES = ("pairs", "places", "unmatched_reference", "unmatched_candidate")
 _NEEDED = frozenset({"meta.json", "stats.ledger", *(f"{name}.parquet" for name in _TABLES)})
-_KNOWN = _NEEDED | {thumbnails.NAME}
+_KNOWN = _NEEDED | diagnoses.FILES | {thumbnails.NAME}
 _MOST_TEXT = 64 << 20  # bytes of JSON
 _MOST_DECODED = 4 << 30  # bytes of one table, decompressed
 _BROKEN = (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, NotHereError)
@@ -77,7 +77,8 @@ def take(path: Path, folder: Path, owner: str) -> Kept:
         try:
             place = _unpacked(path, draft)
             comparison, engine = _checked(place)
-            made = derived.derive(comparison)
+            found = diagnoses.read(place.parent, place.name, of_any_version=True)
+            made = derived.derive(comparison, found)
             kept = Kept(recorded(comparison, made[0]), "", "", engine)
             thumbnails.read(place)
         except _BROKEN as error:

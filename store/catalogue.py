@@ -79,6 +79,18 @@ jobs = sa.Table(
     sa.Column("error_hint", sa.String, nullable=False, default=""),
     sa.Column("owner", sa.String, nullable=False),
 )
+annotations = sa.Table(
+    "annotations",
+    _metadata,
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("comparison_id", sa.String, nullable=False, index=True),
+    sa.Column("target", sa.String, nullable=False),
+    sa.Column("status", sa.String, nullable=False),
+    sa.Column("text", sa.String, nullable=False),
+    sa.Column("link", sa.String, nullable=False, default=""),
+    sa.Column("expires", sa.String),  # an ISO date
+    sa.Column("created", sa.Float, nullable=False),
+)
 
 
 class Catalogue:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.diagnose import diagnose
+from analysis.findings import explain
 from analysis.progress import Progress
 from core.comparison import Comparison, Judgement, Settings
 from metrics import METRICS
-from store import comparisons, derived, ledgers
+from store import comparisons, derived, diagnoses, ledgers
 from store.comparisons import Kept
 from store.derived import derive
 from store.jsonable import to_plain
@@ -55,12 +57,17 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
                 *runs, order.settings, lambda p: teller.tell(_standing(p)), ledger=ledger
             )
             teller.wait_on()
-            made = derive(comparison)
+            teller.tell(Standing(message="Recomputing every operator in float64"))
+            found = diagnose(
+                *runs, comparison, explain=explain, progress=lambda _: teller.wait_on()
+            )
+            made = derive(comparison, found)
             record = recorded(comparison, made[0])
             kept = Kept(record, order.reference.run_id, order.candidate.run_id, order.engine)
             comparisons.write(
                 order.folder, comparison, kept, owner=order.owner, ledger=ledger, made=made
             )
+            diagnoses.write(order.folder, found)
             ledgers.remove(ledger)
         return kept
     finally:

@@ -20,9 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from blake3 import blake3
 
+from analysis.judged import with_diagnosis
 from analysis.table import pair_table
 from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Pair
+from core.findings import Diagnosis
 from core.stats import FloatArray, PairStats
 from metrics import METRICS
 from store.jsonable import from_plain, to_plain
@@ -44,19 +46,21 @@ _MADE_BY = b"made_by"
 Derived = tuple[Judgement, pd.DataFrame]
 
 
-def derived(place: Path, comparison: Comparison) -> Derived:
+def derived(place: Path, comparison: Comparison, diagnosis: Diagnosis | None = None) -> Derived:
     """Judgement and table of the comparison in a folder: as kept there, else made and kept now."""
     with contextlib.suppress(OSError, KeyError, ValueError):
         return _read(place / NAME)
-    made = derive(comparison)
+    made = derive(comparison, diagnosis)
     with contextlib.suppress(OSError):  # a workspace that is full or read-only still answers
         write(place, made)
     return made
 
 
-def derive(comparison: Comparison) -> Derived:
-    """Judgement and whole table of a comparison."""
+def derive(comparison: Comparison, diagnosis: Diagnosis | None = None) -> Derived:
+    """Judgement, from the diagnosis where there is one, and whole table of a comparison."""
     judgement = judge(comparison)
+    if diagnosis is not None:
+        judgement = with_diagnosis(comparison, judgement, diagnosis)
     return judgement, pair_table(comparison, judgement, values=metric_columns(comparison.pairs))
 
 

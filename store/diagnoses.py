@@ -12,12 +12,14 @@ import os
 import secrets
 from pathlib import Path
 
+from analysis.findings.texts import describe
 from core.findings import Diagnosis, Finding, Replay
 from store import tables
 from store.derived import made_by
 from store.jsonable import from_plain, to_plain
 
 _FINDINGS, _REPLAYS = "diagnosis.json", "replays.parquet"
+FILES = frozenset({_FINDINGS, _REPLAYS})
 
 
 def write(folder: Path, diagnosis: Diagnosis) -> None:
@@ -48,13 +50,17 @@ def read(folder: Path, comparison_id: str, *, of_any_version: bool = False) -> D
     """
     place = folder / comparison_id
     with contextlib.suppress(OSError, KeyError, ValueError, TypeError):
+        # It may have come in a bundle from anywhere: what cannot be put in words is not shown.
         head = json.loads((place / _FINDINGS).read_text(encoding="utf-8"))
         if head["made_by"] != made_by() and not of_any_version:
             return None
+        findings = from_plain(tuple[Finding, ...], head["findings"])
+        for finding in findings:
+            describe(finding)
         return Diagnosis(
             comparison=comparison_id,
             verdict=head["verdict"],
-            findings=from_plain(tuple[Finding, ...], head["findings"]),
+            findings=findings,
             replays=tables.read(place / _REPLAYS, Replay),
             not_replayed=head["not_replayed"],
         )

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from analysis.compare import ENGINE_VERSION
+from analysis.diagnose import diagnose
+from analysis.findings import explain
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import LoadError
 from core.runs import Run
 from metrics import METRICS
 from metrics.engine.place import cache_folder
-from store import bundles, comparisons, derived, ledgers, thumbnails
+from store import bundles, comparisons, derived, diagnoses, ledgers, thumbnails
 from store.comparing import measured_by, recorded
 from store.comparisons import Kept
 from store.confinement import Bounds
@@ -57,12 +59,14 @@ def ledger(
 
 
 def save(to: Saving, comparison: Comparison, runs: tuple[Run, Run]) -> None:
-    """Write the bundle of a comparison, with thumbnails of its worst pairs."""
+    """Write the bundle of a comparison, with its findings and thumbnails of its worst pairs."""
     assert to.path is not None
-    made = derived.derive(comparison)
+    found = diagnose(*runs, comparison, explain=explain)
+    made = derived.derive(comparison, found)
     kept = Kept(recorded(comparison, made[0]), "", "", ENGINE_VERSION)
     with comparisons.drafted(to.folder, _OWNER) as folder:
         comparisons.write(folder, comparison, kept, owner=_OWNER, ledger=to.ledger, made=made)
+        diagnoses.write(folder, found)
         place = folder / comparison.id
         thumbnails.write(place, thumbnails.drawn(runs, comparison, made[1]))
         bundles.save(to.path, place)

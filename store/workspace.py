@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -16,11 +17,13 @@ import sqlalchemy as sa
 from blake3 import blake3
 
 from analysis.compare import compare
+from core.annotations import Annotation, Status
 from core.comparison import Comparison, Judgement, Pair, Settings
 from core.errors import NotHereError
 from core.findings import Diagnosis
 from metrics.engine.place import cache_folder
 from store import catalogue, comparisons, diagnoses, ledgers, thumbnails, tokens
+from store.annotations import Annotations
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
@@ -71,6 +74,7 @@ class Workspace:
             options=self._options,
             engine=engine,
         )
+        self._annotations = Annotations(self._catalogue)
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
         self._diagnoses: Recent[Diagnosis] = Recent(_KEPT_COMPARISONS)
@@ -184,6 +188,30 @@ class Workspace:
         where = {"folder": str(self._layout.comparisons), "kept": comparison_id}
         return self.ask(comparison_id, make_bundle, tensor=tensor, **where)
 
+    def annotations(self, comparison_id: str) -> list[Annotation]:
+        """What people said about a comparison, newest first."""
+        return self._annotations.of(comparison_id)
+
+    def annotate(
+        self,
+        comparison_id: str,
+        target: str,
+        *,
+        status: Status,
+        text: str,
+        link: str = "",
+        expires: date | None = None,
+    ) -> Annotation:
+        """Say something about a module or a tensor of a comparison that is here."""
+        self.comparison(comparison_id)
+        return self._annotations.add(
+            comparison_id, target, status=status, text=text, link=link, expires=expires
+        )
+
+    def remove_annotation(self, annotation_id: str) -> None:
+        """Remove what somebody said; NotHereError when it is gone."""
+        self._annotations.remove(annotation_id)
+
     def redaction_key(self) -> bytes:
         """Key for names that leave as hashes: the same for all reports of this server."""
         return blake3(b"redaction", key=blake3(self._layout.secret()).digest()).digest()
@@ -266,9 +294,12 @@ class Workspace:
 
     def _derived_of(self, comparison_id: str) -> Derived:
         place = self._layout.comparisons / comparison_id
-        return self._derived.get(
-            comparison_id, lambda: derived(place, self.comparison(comparison_id))
-        )
+
+        def made() -> Derived:
+            found = diagnoses.read(place.parent, comparison_id, of_any_version=True)
+            return derived(place, self.comparison(comparison_id), found)
+
+        return self._derived.get(comparison_id, made)
 
     def _bounds(self) -> Bounds:
         return Bounds(

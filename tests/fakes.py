@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.table import pair_table
+from core.annotations import Annotation
 from core.comparison import Comparison, Judgement, Match, Pair, RunSummary, Settings, Tolerance
 from core.errors import NotHereError
 from core.findings import Diagnosis, Finding, Hypothesis, Replay
@@ -195,6 +196,7 @@ class FakeWorkspace:
     """What pages ask of a workspace, kept in memory."""
 
     compared: dict[str, Comparison] = field(default_factory=dict)
+    notes: list[Annotation] = field(default_factory=list)
     found: dict[str, Diagnosis] = field(default_factory=dict)
     known_runs: dict[str, RunRecord] = field(default_factory=dict)
     known_jobs: dict[str, JobRecord] = field(default_factory=dict)
@@ -220,6 +222,16 @@ class FakeWorkspace:
     def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
         self.comparison(comparison_id)
         return list(self.past)
+
+    def annotations(self, comparison_id: str) -> list[Annotation]:
+        return [note for note in self.notes if note.comparison_id == comparison_id]
+
+    def annotate(self, comparison_id: str, target: str, **what: Any) -> Annotation:
+        made = Annotation(
+            id=str(len(self.notes)), comparison_id=comparison_id, target=target, created=NOW, **what
+        )
+        self.notes.insert(0, made)
+        return made
 
     def redaction_key(self) -> bytes:
         return b"key of a server"

@@ -15,6 +15,7 @@ from analysis.adapt.runs import adapted
 from analysis.compare import compare
 from analysis.table import pair_table
 from analysis.verdict import judge
+from core.annotations import Annotation
 from core.comparison import Comparison, Judgement
 from core.errors import NotHereError
 from core.runs import Array, Run
@@ -73,6 +74,10 @@ class MemoryWorkspace:
 
     def judgement(self, comparison_id: str) -> Judgement:
         return judge(self.comparison(comparison_id))
+
+    def annotations(self, comparison_id: str) -> list[Annotation]:
+        self.comparison(comparison_id)
+        return []
 
     def table(self, comparison_id: str) -> pd.DataFrame:
         return pair_table(self.comparison(comparison_id), self.judgement(comparison_id))
