@@ -70,19 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("candidate", type=Path)
     two.add_argument("--atol", type=float, help="absolute tolerance of an element")
     two.add_argument("--rtol", type=float, help="relative tolerance of an element")
-    two.add_argument("--mapping", type=Path, metavar="FILE", help="which tensors belong together")
-    two.add_argument(
-        "--dims",
-        action="append",
-        default=[],
-        metavar="PATTERN=DIMS",
-        help="axes and shards of tensors, for example '*o_proj*=b s h[tp:partial]'; repeatable",
-    )
-    two.add_argument("--steps", default="", help="align steps by number, by order, or by +1, -1 …")
-    for name in ("--only-steps", "--only-ranks"):
-        two.add_argument(
-            name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
-        )
+    _add_pairing(two)
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison kept in the workspace, by its id")
@@ -103,6 +91,22 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--top", type=int, default=10, help="how many pairs (default: 10)")
     return parser
+
+
+def _add_pairing(two: argparse.ArgumentParser) -> None:
+    two.add_argument("--mapping", type=Path, metavar="FILE", help="which tensors belong together")
+    two.add_argument(
+        "--dims",
+        action="append",
+        default=[],
+        metavar="PATTERN=DIMS",
+        help="axes and shards of tensors, for example '*o_proj*=b s h[tp:partial]'; repeatable",
+    )
+    two.add_argument("--steps", default="", help="align steps by number, by order, or by +1, -1 …")
+    for name in ("--only-steps", "--only-ranks"):
+        two.add_argument(
+            name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
+        )
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
