@@ -15,14 +15,19 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.adapt.dims import rule_from_text
 from analysis.compare import compare
+from analysis.coverage_text import oddity_in_words, shares_in_words
 from analysis.execution import Executor
 from analysis.export import comparison_json
+from analysis.matching import mapping_from_text, mapping_text
+from analysis.matching.mapping import Form
 from analysis.progress import Progress, Report
 from analysis.table import pair_table
 from analysis.verdict import judge
 from charts.names import plain
 from core.comparison import Comparison, Judgement, Settings, Tolerance
+from core.coverage import Coverage
 from core.errors import ExplorerError, SelectionError
 from core.numbers import error, shape, size, times_floor
 from core.runs import Run, nbytes
@@ -73,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=int, default=1, help="processes; 1 measures here, on all cores"
     )
     two.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster")
+    _add_pairing(two)
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison of the workspace or in a file")
@@ -80,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     kept.set_defaults(run=_show)
     for command in (two, kept):
         command.add_argument("--json", type=Path, metavar="FILE", help="write the whole comparison")
+        command.add_argument(
+            "--write-mapping", type=Path, metavar="FILE", help="write what was paired, to be edited"
+        )
         command.add_argument("--under", default="", help="only this module and what is inside it")
         command.add_argument("--tensor", default="", help="only this tensor, with every metric")
         command.add_argument(
@@ -90,6 +99,22 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--top", type=int, default=10, help="how many pairs (default: 10)")
     return parser
+
+
+def _add_pairing(two: argparse.ArgumentParser) -> None:
+    two.add_argument("--mapping", type=Path, metavar="FILE", help="which tensors belong together")
+    two.add_argument(
+        "--dims",
+        action="append",
+        default=[],
+        metavar="PATTERN=DIMS",
+        help="axes and shards of tensors, for example '*o_proj*=b s h[tp:partial]'; repeatable",
+    )
+    two.add_argument("--steps", default="", help="align steps by number, by order, or by +1, -1 …")
+    for name in ("--only-steps", "--only-ranks"):
+        two.add_argument(
+            name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
+        )
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
@@ -161,9 +186,29 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    if arguments.atol is None and arguments.rtol is None:
-        return Settings()
-    return Settings(Tolerance(arguments.atol or 0.0, arguments.rtol or 0.0))
+    tolerance = None
+    if arguments.atol is not None or arguments.rtol is not None:
+        tolerance = Tolerance(arguments.atol or 0.0, arguments.rtol or 0.0)
+    mapping = _read_text(arguments.mapping) if arguments.mapping else ""
+    return Settings(
+        tolerance,
+        mapping=mapping_from_text(mapping) if mapping else (),
+        dims=tuple(map(rule_from_text, arguments.dims)),
+        steps=arguments.steps,
+        only_steps=arguments.only_steps,
+        only_ranks=arguments.only_ranks,
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExplorerError(f"{path} cannot be read: {error}.", "Give a text file.") from error
 
 
 def _progress() -> Report:
@@ -187,6 +232,9 @@ def _report(answer: _Answer, arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = json.dumps(comparison_json(answer.comparison, answer.judgement), allow_nan=False)
         arguments.json.write_text(text + "\n")
+    if arguments.write_mapping:
+        form: Form = "json" if arguments.write_mapping.suffix == ".json" else "csv"
+        arguments.write_mapping.write_text(mapping_text(answer.comparison, form), encoding="utf-8")
     table = pair_table(answer.comparison, answer.judgement, _wanted(arguments))
     _print_verdict(answer, table)
     if arguments.tensor:
@@ -214,6 +262,16 @@ def _print_verdict(answer: _Answer, table: pd.DataFrame) -> None:
         f"{len(comparison.unmatched_reference)} tensors in the reference only, "
         f"{len(comparison.unmatched_candidate)} in the candidate only; id {comparison.id}"
     )
+    if comparison.coverage is not None:
+        _print_coverage(comparison.coverage)
+
+
+def _print_coverage(coverage: Coverage) -> None:
+    print(f"coverage: {shares_in_words(coverage)}")
+    if coverage.suggested:
+        print(f"suggested pairs, not compared: {coverage.suggested}; see --write-mapping")
+    for oddity in coverage.oddities:
+        print(f"note: {plain(oddity_in_words(oddity), _PROSE)}")
 
 
 def _chosen(table: pd.DataFrame, arguments: argparse.Namespace) -> pd.DataFrame:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from analysis.adapt.text import step_in_words
 from core.comparison import Comparison, Judgement, Pair
 from core.numbers import shape
 from core.stats import FloatArray
@@ -14,7 +16,7 @@ from metrics import METRICS
 _FACTS = [
     *("tensor", "operator", "module", "module_class", "op", "slot", "pass", "step", "rank", "call"),
     *("order", "dtype_reference", "dtype_candidate", "shape", "elements"),
-    *("match", "match_note", "problem"),
+    *("match", "match_note", "confidence", "adaptation", "problem"),
 ]
 
 
@@ -53,6 +55,7 @@ def _column(name: str, pairs: Sequence[Pair]) -> list[float]:
 
 def _facts(pair: Pair) -> dict[str, object]:
     a, b = pair.reference, pair.candidate
+    steps = () if pair.adaptation is None else pair.adaptation.steps
     return {
         "tensor": a.id,
         "operator": a.operator,
@@ -67,9 +70,11 @@ def _facts(pair: Pair) -> dict[str, object]:
         "order": a.order,
         "dtype_reference": a.dtype,
         "dtype_candidate": b.dtype,
-        "shape": shape(a.shape),
-        "elements": a.size,
+        "shape": shape(pair.shape),
+        "elements": math.prod(pair.shape),
         "match": pair.match.method,
         "match_note": pair.match.note,
+        "confidence": pair.match.confidence,
+        "adaptation": "; ".join(map(step_in_words, steps)),
         "problem": pair.problem or "",
     }

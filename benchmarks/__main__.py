@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("engine", "compare", "tables", "scaling", "upload", "pages")
+NAMES = ("engine", "compare", "pairing", "tables", "scaling", "upload", "pages")
 
 
 def main() -> None:

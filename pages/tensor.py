@@ -1,12 +1,13 @@
 """Which elements differ, in what pattern, and by how many bits."""
 
 from ui import frame
-from ui.cards import cut, distributions, tensor
+from ui.cards import adaptation, cut, distributions, tensor
 
 with frame.page("Tensor") as view:
     subject = tensor.find(view)
     tensor.head(view, subject)
     tensor.neighbours(view, subject)
+    adaptation.draw(subject.pair)
     if subject.pair.stats is None:
         tensor.problem(subject)
     else:

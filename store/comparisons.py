@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from core.comparison import Comparison, Pair, RunSummary, Settings
+from core.coverage import Coverage
 from core.errors import NotHereError
 from core.tensors import TensorInfo
 from store import derived, tables
@@ -149,6 +150,7 @@ def read(folder: Path, comparison_id: str) -> Comparison:
         reference=from_plain(RunSummary, head["reference"]),
         candidate=from_plain(RunSummary, head["candidate"]),
         settings=from_plain(Settings, head["settings"]),
+        coverage=from_plain(Coverage, head.get("coverage")),
         pairs=pairs,
         **unmatched,
     )
@@ -177,7 +179,8 @@ def sweep(folder: Path, is_alive: Callable[[str], bool]) -> None:
 
 def _head(comparison: Comparison) -> dict[str, Any]:
     return {
-        name: to_plain(getattr(comparison, name)) for name in ("reference", "candidate", "settings")
+        name: to_plain(getattr(comparison, name))
+        for name in ("reference", "candidate", "settings", "coverage")
     }
 
 

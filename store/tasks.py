@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import loaders
+from analysis.adapt.runs import adapted
+from core.comparison import Pair
 from core.runs import Run
 from store.cache import Recent
 
@@ -29,7 +31,12 @@ class Dump:
 
 
 def call(
-    function: Callable[..., Any], reference: Dump, candidate: Dump, arguments: Mapping[str, Any]
+    function: Callable[..., Any],
+    reference: Dump,
+    candidate: Dump,
+    arguments: Mapping[str, Any],
+    pair: Pair | None = None,
 ) -> Any:
-    """Run a question about a pair of dumps."""
-    return function(reference.open(), candidate.open(), **arguments)
+    """Run a question about two dumps; with a pair, its tensors read as they were compared."""
+    runs = reference.open(), candidate.open()
+    return function(*(runs if pair is None else adapted(*runs, pair)), **arguments)

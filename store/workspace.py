@@ -6,6 +6,7 @@ import functools
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -14,7 +15,7 @@ import pandas as pd
 import sqlalchemy as sa
 
 from analysis.compare import compare
-from core.comparison import Comparison, Judgement, Settings
+from core.comparison import Comparison, Judgement, Pair, Settings
 from core.errors import NotHereError
 from metrics.engine.place import cache_folder
 from store import catalogue, comparisons, ledgers, thumbnails, tokens
@@ -164,15 +165,20 @@ class Workspace:
         """`function(reference, candidate, **arguments)` on the two dumps, in a confined worker.
 
         `function` stands at the top of a module and depends on nothing but its arguments; recent
-        answers are kept, so treat one as read-only. Raises NotHereError when a dump is gone,
-        ExplorerError when the worker crashed, ran out of memory or took too long.
+        answers are kept, so treat one as read-only. Where `reference_id` is among the arguments,
+        that pair's tensors read as they were compared: transposed, merged from shards. Raises
+        NotHereError when a dump is gone, ExplorerError when the worker crashed, ran out of memory
+        or took too long.
         """
         dumps = [self._dump(comparison_id, side) for side in ("reference", "candidate")]
 
         def answer() -> Any:
             what = f"read {dumps[0].label} and {dumps[1].label}"
             limit = self._options.ask_s
-            return self._questions.call(what, call, function, *dumps, arguments, timeout_s=limit)
+            pair = self._adapted_pair(comparison_id, arguments.get("reference_id"))
+            return self._questions.call(
+                what, call, function, *dumps, arguments, pair, timeout_s=limit
+            )
 
         asked = f"{function.__module__}.{function.__qualname__}"
         key = key_of(comparison_id, asked, *sorted(arguments.items()))
@@ -236,6 +242,16 @@ class Workspace:
             for kept in comparisons.kept(self._layout.comparisons, known=frozenset(ids)):
                 catalogue.list_comparison(connection, kept)
         self._runs.resume()
+
+    def _adapted_pair(self, comparison_id: str, reference_id: str | None) -> Pair | None:
+        """The pair of this reference tensor if it was adapted, without its statistics."""
+        if reference_id is None:
+            return None
+        table = self.table(comparison_id)
+        rows = table.index[(table["tensor"] == reference_id) & (table["adaptation"] != "")]
+        if rows.empty:
+            return None
+        return replace(self.comparison(comparison_id).pairs[int(rows[0])], stats=None)
 
     def _dump(self, comparison_id: str, side: str) -> Dump:
         """A dump of one side that is still there and unchanged, wherever it came from."""

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from memory_runs import run_of
 
+from analysis.adapt.runs import adapted
 from analysis.compare import compare
 from analysis.table import pair_table
 from analysis.verdict import judge
@@ -81,8 +82,12 @@ class MemoryWorkspace:
         return self.pictures.get(number)
 
     def ask(self, comparison_id: str, function: Callable[..., Any], **arguments: Any) -> Any:
-        self.comparison(comparison_id)
-        return function(self.reference, self.candidate, **arguments)
+        pairs = self.comparison(comparison_id).pairs
+        runs = self.reference, self.candidate
+        for pair in pairs:
+            if pair.reference.id == arguments.get("reference_id"):
+                runs = adapted(*runs, pair)
+        return function(*runs, **arguments)
 
 
 def workspace_of(a: Mapping[str, Array], b: Mapping[str, Array]) -> MemoryWorkspace:

@@ -72,6 +72,19 @@ def test_an_uncompared_pair_shows_why_with_both_shapes_instead_of_charts(kept):
     assert not page.get("plotly_chart")
 
 
+def test_an_adapted_pair_shows_its_steps_with_their_shapes(monkeypatch):
+    weight = np.random.default_rng(2).standard_normal((12, 20)).astype(np.float32)
+    name = "model.layers.0.mlp:forward_params.weight"
+    memory = memory_workspace.workspace_of({name: weight}, {name: weight.T.copy()})
+    monkeypatch.setattr(workspace, "default", lambda: memory)
+    page = open_page("tensor", c=memory.compared.id, t=name)
+    shown = html_of(page)
+    assert not page.exception
+    assert "Adapted before comparing" in shown
+    assert "candidate: axes in the order 1, 0: 20 × 12 → 12 × 20" in shown
+    assert "All elements are equal." in shown
+
+
 def test_a_stale_tensor_link_says_what_it_asked_for(kept):
     shown = html_of(
         open_page("tensor", c=kept.compared.id, t="model.layers.9.mlp:forward_output.0")

@@ -18,6 +18,7 @@ from test_store_comparisons import bits
 
 from analysis.compare import compare
 from analysis.progress import Progress
+from analysis.views import slice_view
 from core.comparison import Comparison, Settings, Tolerance
 from core.errors import CompareError, ExplorerError, LoadError, NotHereError
 from core.runs import Run
@@ -372,6 +373,31 @@ def test_a_question_is_answered_from_both_dumps(shared: tuple[Workspace, str, Pa
     workspace, comparison_id, _ = shared
     tensor = workspace.comparison(comparison_id).pairs[0].reference.id
     assert workspace.ask(comparison_id, shapes, tensor=tensor) == (8, pytest.approx(1.5))
+
+
+def test_a_transposed_pair_is_kept_and_read_as_it_was_compared(
+    shared: tuple[Workspace, str, Path],
+) -> None:
+    workspace, _, folder = shared
+    values = np.random.default_rng(1).standard_normal((6, 9)).astype(np.float32)
+    ids = []
+    for name, stored in (("rows", values), ("columns", values.T)):
+        (folder / "dumps" / name).mkdir()
+        with h5py.File(folder / "dumps" / name / "step0.h5", "w") as file:
+            file["layers.0/output"] = stored
+        ids.append(workspace.add_folder(folder / "dumps" / name).id)
+    job = finished(workspace, workspace.submit(*ids))
+    assert job.comparison_id is not None, job.error
+    (pair,) = workspace.comparison(job.comparison_id).pairs
+    assert pair.adaptation is not None
+    assert [step.operation for step in pair.adaptation.steps] == ["transpose"]
+    assert pair.stats is not None
+    assert pair.stats.equal == values.size
+    names = {"reference_id": pair.reference.id, "candidate_id": pair.candidate.id}
+    seen = workspace.ask(
+        job.comparison_id, slice_view, selection=":, :", dtype="float32", rms=1.0, **names
+    )
+    assert np.array_equal(seen.images.candidate, values)
 
 
 def test_questions_run_in_another_process_and_equal_ones_are_asked_once(

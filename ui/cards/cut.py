@@ -70,7 +70,7 @@ def _draw(view: View, subject: Subject) -> None:
     pair, stats = subject.pair, subject.pair.stats
     if stats is None:
         return
-    shape = pair.reference.shape
+    shape = pair.shape
     picked = _picked(shape)
     part = _part(shape, stats, picked)
     try:
@@ -143,7 +143,7 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
         raise gone
     words = "This is the small picture that was saved with the comparison."
     st.html(f'<p class="px-note">{for_html(gone.message, 1000)} {words}</p>')
-    part = selection.parse(small.selection, subject.pair.reference.shape)
+    part = selection.parse(small.selection, subject.pair.shape)
     slices.draw(
         small.view, _scene(subject, stats, part, None), theme=view.theme, key="slice",
         on_act=lambda act: url.put(view=act["mode"]) if "mode" in act else None,
@@ -160,7 +160,7 @@ def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
 
 def _act(act: Any, view: View, pair: Pair, part: Part) -> None:
     """Writes what the user did in the slice into the address. In a callback."""
-    shape = pair.reference.shape
+    shape = pair.shape
     if "mode" in act:
         url.put(view=act["mode"])
     elif "element" in act:
