@@ -34,15 +34,19 @@ Print = NDArray[np.float64]  # minimum, maximum, mean magnitude, root mean squar
 def fingerprint(run: Run, tensor_id: str) -> Print | None:
     """What is left of a weight when the order of its elements and its format are forgotten.
 
-    None when it cannot be read or holds non-finite values.
+    None when it cannot be read, is complex or holds non-finite values.
     """
     low, high, total, squares, count = np.inf, -np.inf, 0.0, 0.0, 0
     try:
         for chunk in run.chunks(tensor_id, _CHUNK):
-            values = np.abs(wide := np.asarray(chunk).astype(np.float64))
+            if np.iscomplexobj(chunk):
+                return None
+            wide = np.asarray(chunk).astype(np.float64)
             low, high = min(low, float(wide.min())), max(high, float(wide.max()))
-            total, squares = total + float(values.sum()), squares + float((values**2).sum())
-            count += chunk.size
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += float(np.abs(wide).sum())
+                squares += float((wide**2).sum())
+            count += wide.size
     except LoadError:
         return None
     if not count or not np.isfinite(squares):
