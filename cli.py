@@ -76,19 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=int, default=1, help="processes; 1 measures here, on all cores"
     )
     two.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster")
-    two.add_argument("--mapping", type=Path, metavar="FILE", help="which tensors belong together")
-    two.add_argument(
-        "--dims",
-        action="append",
-        default=[],
-        metavar="PATTERN=DIMS",
-        help="axes and shards of tensors, for example '*o_proj*=b s h[tp:partial]'; repeatable",
-    )
-    two.add_argument("--steps", default="", help="align steps by number, by order, or by +1, -1 …")
-    for name in ("--only-steps", "--only-ranks"):
-        two.add_argument(
-            name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
-        )
+    _add_pairing(two)
     two.add_argument("--device", default=CPU, help="cpu (default), or cuda, cuda:1 … by PyTorch")
     two.set_defaults(run=_compare)
 
@@ -112,6 +100,22 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--top", type=int, default=10, help="how many pairs (default: 10)")
     return parser
+
+
+def _add_pairing(two: argparse.ArgumentParser) -> None:
+    two.add_argument("--mapping", type=Path, metavar="FILE", help="which tensors belong together")
+    two.add_argument(
+        "--dims",
+        action="append",
+        default=[],
+        metavar="PATTERN=DIMS",
+        help="axes and shards of tensors, for example '*o_proj*=b s h[tp:partial]'; repeatable",
+    )
+    two.add_argument("--steps", default="", help="align steps by number, by order, or by +1, -1 …")
+    for name in ("--only-steps", "--only-ranks"):
+        two.add_argument(
+            name, type=_numbers, default=(), metavar="N,N", help="of the reference; default: all"
+        )
 
 
 def _inspect(arguments: argparse.Namespace) -> int:

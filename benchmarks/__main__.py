@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("engine", "reading", "compare", "peers", "pairing", "upload", "pages")
+NAMES = (
+    "engine", "reading", "compare", "peers", "pairing", "tables", "scaling", "upload", "pages",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -33,10 +33,14 @@ class Cost:
     peak_mb: float
 
 
-def cost_of(command: Sequence[str], **environment: str) -> Cost:
-    """Run a command line to its end; exit codes 0 and 1 are both answers."""
+def cost_of(command: Sequence[str], *, cores: int = 0, **environment: str) -> Cost:
+    """Run a command line to its end; exit codes 0 and 1 are both answers.
+
+    `cores`: how many it may use, 0 for all.
+    """
     code = (
-        "import resource, subprocess, sys, time\n"
+        "import os, resource, subprocess, sys, time\n"
+        f"os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores or None}])\n"
         "start = time.perf_counter()\n"
         "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)\n"
         "assert done.returncode in (0, 1), done.stderr.decode()[-2000:]\n"

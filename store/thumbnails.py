@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis import selection
+from analysis.adapt.runs import adapted
 from analysis.views import Images, SliceView, slice_view
 from core.comparison import Comparison, Pair
 from core.errors import LoadError, NotHereError
@@ -98,14 +99,14 @@ def read(folder: Path) -> dict[int, Thumbnail]:
 
 
 def _drawn(runs: tuple[Run, Run], number: int, pair: Pair) -> Thumbnail:
-    stats, shape = pair.stats, pair.reference.shape
+    stats, shape = pair.stats, pair.shape
     assert stats is not None
     at = stats.max_abs_error.index
     worst = tuple(int(i) for i in np.unravel_index(at, shape)) if at >= 0 and shape else None
     text = selection.default(shape, worst).text(shape)
     moments = stats.moments.reference
     seen = slice_view(
-        *runs,
+        *(runs if pair.adaptation is None else adapted(*runs, pair)),
         reference_id=pair.reference.id,
         candidate_id=pair.candidate.id,
         selection=text,

@@ -328,9 +328,11 @@ class Workspace:
         """The pair of this reference tensor if it was adapted, without its statistics."""
         if reference_id is None:
             return None
-        pairs = self.comparison(comparison_id).pairs
-        pair = next((p for p in pairs if p.reference.id == reference_id and p.adaptation), None)
-        return None if pair is None else replace(pair, stats=None)
+        table = self.table(comparison_id)
+        rows = table.index[(table["tensor"] == reference_id) & (table["adaptation"] != "")]
+        if rows.empty:
+            return None
+        return replace(self.comparison(comparison_id).pairs[int(rows[0])], stats=None)
 
     def _dump(self, comparison_id: str, side: str) -> Dump:
         """A dump of one side that is still there and unchanged, wherever it came from."""

@@ -19,7 +19,7 @@ from analysis.batches import PIECE, Batch
 from analysis.compare import compare
 from analysis.measuring import measure
 from analysis.progress import Progress
-from core.comparison import Comparison
+from core.comparison import Comparison, Tolerance
 from core.runs import Run
 from loaders import open_run
 from store.executors import Cluster, LocalWorkers
@@ -263,3 +263,27 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(
     assert processes[1].wait() == -signal.SIGKILL
     assert processes[2].poll() is None
     assert bits(compared) == bits(alone)
+
+
+def test_elements_beyond_two_billion_are_found_where_they_are(tmp_path: Path) -> None:
+    size = (1 << 31) + 8
+    for name, value in (("gpu", 0), ("xpu", 3)):
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / "x.npy"
+        with path.open("wb") as file:
+            header = {"descr": "|i1", "fortran_order": False, "shape": (size,)}
+            np.lib.format.write_array_header_1_0(file, header)
+            begin = file.tell()
+            file.truncate(begin + size)  # a hole: two gigabytes of zeros that lie on no disk
+            file.seek(begin + size - 3)
+            file.write(bytes([value]))
+    runs = open_run(tmp_path / "gpu"), open_run(tmp_path / "xpu")
+    subject = batches.Subject("x", "x", Tolerance(0.0, 0.0))
+    known = {(0, piece) for piece in range(batches.pieces_of(size) - 1)}
+    (last,) = batches.batches(runs, [subject], known=known)
+    (measured,) = measure(last)
+    assert last.nbytes == 2 * 8
+    assert measured.stats is not None
+    assert measured.stats.count == 8
+    assert measured.stats.max_abs_error.index == size - 3
+    assert measured.stats.max_abs_error.value == 3

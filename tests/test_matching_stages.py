@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from memory_runs import run_of
 
 from analysis.compare import compare
@@ -123,6 +125,16 @@ def test_fused_qkv_is_compared_with_its_parts() -> None:
         (0, 24, 32),
     ]
     assert judge(comparison).verdict == "rounding"
+
+
+def test_fused_qkv_without_a_batch_axis_is_compared_with_its_parts() -> None:
+    batched = {n: a[None] if "weight" not in n else a for n, a in apart().items()}
+    for ours, theirs in ((batched, fused(np.concatenate([Q, K, V]))),
+                         (fused(np.concatenate([Q, K, V])), batched)):  # fmt: skip
+        comparison = compare(run_of(ours), run_of(theirs))
+        assert not comparison.unmatched_reference
+        assert {p.problem for p in comparison.pairs} == {None}
+        assert judge(comparison).verdict == "rounding"
 
 
 def test_parts_are_joined_to_be_compared_with_a_fused_reference() -> None:
@@ -356,3 +368,45 @@ def test_a_comparison_is_limited_to_the_steps_asked_for() -> None:
         compare(*runs, Settings(only_steps=(9,)))
     with pytest.raises(CompareError, match="cannot be aligned by 'soon'"):
         compare(*runs, Settings(steps="soon"))
+
+
+# --- whatever the dumps
+
+
+SHAPES = [(), (1,), (3,), (2, 3), (3, 2), (3, 3), (1, 2, 3), (6,), (0, 2)]
+
+
+@st.composite
+def dumps(draw: st.DrawFn) -> Run:
+    """A few tensors of like names, shapes and values, on some ranks and steps."""
+    arrays, facts = {}, {}
+    for n in range(draw(st.integers(1, 8))):
+        module = draw(st.sampled_from(["a", "layers.0.q_proj", "layers.0.qkv_proj", "layers.1.b"]))
+        slot = draw(st.sampled_from(["forward_output", "forward_input", "forward_params"]))
+        op = draw(st.sampled_from(["", "/mul", "/mul_1"]))
+        name = f"{n}{module}{op}:{slot}.0"
+        shape = draw(st.sampled_from(SHAPES))
+        arrays[name] = np.full(shape, np.nan) if n == 7 else values(*shape, seed=n % 3)
+        step, rank = draw(st.integers(0, 1)), draw(st.integers(0, 2))
+        facts[name] = {"module": module, "step": step, "rank": rank,
+                       "id": f"step{step}/rank{rank}/{draw(st.integers(0, 3))}/{n}"}  # fmt: skip
+    return run_of(arrays, facts=facts)
+
+
+@given(reference=dumps(), candidate=dumps())
+def test_every_tensor_is_in_a_pair_or_listed_whatever_the_dumps(
+    reference: Run, candidate: Run
+) -> None:
+    comparison = compare(reference, candidate)
+    for side, run, rest in (
+        ("reference", reference, comparison.unmatched_reference),
+        ("candidate", candidate, comparison.unmatched_candidate),
+    ):
+        paired = {t.id for p in comparison.pairs for t in p.members(side)}  # type: ignore[arg-type]
+        assert paired | {t.id for t in rest} == set(run.tensors)
+        assert not paired & {t.id for t in rest}
+    assert len({p.reference.id for p in comparison.pairs}) == len(comparison.pairs)
+    assert all((p.stats is None) != (p.problem is None) for p in comparison.pairs)
+    again = compare(reference, candidate)
+    assert again.id == comparison.id
+    assert again.coverage == comparison.coverage

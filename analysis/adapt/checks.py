@@ -31,10 +31,10 @@ def sample_axes(shape: Shape, elements: int = SAMPLE) -> Axes:
     return tuple(axes.values())
 
 
-def sample(array: LazyArray) -> Array | None:
+def sample(array: LazyArray, elements: int = SAMPLE) -> Array | None:
     """Some values of an array as float64 (complex ones by part), None when they cannot be read."""
     try:
-        values = array.read(sample_axes(array.shape))
+        values = array.read(sample_axes(array.shape, elements))
     except LoadError:
         return None
     if np.iscomplexobj(values):

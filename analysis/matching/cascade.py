@@ -58,8 +58,13 @@ class _Cascade:
     def run(self) -> None:
         """All stages; those that read values only when something is left on both sides."""
         both = self.sides
-        plain = spellings(both.left, both.right, by_rule=False)
         self.keep(by_mapping(both, *self.free(), self.settings.mapping))
+        left, right = self.free()
+        same = list(exact(left, right))
+        if len(same) == len(left) == len(right):
+            self.keep(same)
+            return
+        plain = spellings(both.left, both.right, by_rule=False)
         wary = shifting(*self.free(), plain)
         self.keep(exact(*self.free(wary)))
         self.keep(by_name(*self.free(wary), plain))

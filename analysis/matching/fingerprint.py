@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.adapt.checks import SAME
 from analysis.adapt.proposals import proposals
@@ -28,39 +28,40 @@ _APART = 0.07
 Key = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Print:
-    """What is left of a weight when the order of its elements and its format are forgotten."""
-
-    minimum: float
-    maximum: float
-    mean_abs: float
-    rms: float
-
-    def distance(self, other: Print) -> float:
-        """Largest difference of a moment, in units of the root mean square."""
-        scale = max(self.rms, other.rms)
-        if not scale:
-            return 0.0
-        ours, theirs = (np.array([p.minimum, p.maximum, p.mean_abs, p.rms]) for p in (self, other))
-        size = np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), scale)
-        return float(np.max(np.abs(ours - theirs) / size))
+Print = NDArray[np.float64]  # minimum, maximum, mean magnitude, root mean square
 
 
 def fingerprint(run: Run, tensor_id: str) -> Print | None:
-    """The fingerprint of a whole tensor, None when it cannot be read or holds non-finite values."""
+    """What is left of a weight when the order of its elements and its format are forgotten.
+
+    None when it cannot be read, is complex or holds non-finite values.
+    """
     low, high, total, squares, count = np.inf, -np.inf, 0.0, 0.0, 0
     try:
         for chunk in run.chunks(tensor_id, _CHUNK):
-            values = np.abs(wide := np.asarray(chunk).astype(np.float64))
+            if np.iscomplexobj(chunk):
+                return None
+            wide = np.asarray(chunk).astype(np.float64)
             low, high = min(low, float(wide.min())), max(high, float(wide.max()))
-            total, squares = total + float(values.sum()), squares + float((values**2).sum())
-            count += chunk.size
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += float(np.abs(wide).sum())
+                squares += float((wide**2).sum())
+            count += wide.size
     except LoadError:
         return None
     if not count or not np.isfinite(squares):
         return None
-    return Print(low, high, total / count, float(np.sqrt(squares / count)))
+    return np.array([low, high, total / count, np.sqrt(squares / count)])
+
+
+def apart(mine: Print, others: NDArray[np.float64]) -> Print:
+    """Largest difference of a moment to each of the others (rows), in units of its own size.
+
+    No moment's size is less than the root mean square.
+    """
+    scale = np.maximum(mine[3], others[:, 3])[:, None]
+    size = np.maximum(np.maximum(np.abs(mine), np.abs(others)), scale)
+    return np.asarray(np.max(np.abs(others - mine) / np.where(size > 0, size, 1.0), axis=1))
 
 
 def by_weights(
@@ -118,25 +119,26 @@ def same_modules(known: Sequence[Found]) -> Mapping[str, str]:
 
 def _nearest(sides: Sides, ours: Sequence[Bundle], theirs: Sequence[Bundle]) -> Iterator[Found]:
     """For each weight the one that fits best among those with the nearest fingerprints."""
-    if not ours or not theirs:
+    known = [(b, p) for b in theirs if (p := fingerprint(sides.candidate, b.key)) is not None]
+    if not ours or not known:
         return
-    prints = {b.key: (b, fingerprint(sides.candidate, b.key)) for b in theirs}
+    others = np.stack([p for _, p in known])
+    free = np.ones(len(known), bool)
     for a in ours:
         mine = fingerprint(sides.reference, a.key)
-        near = [
-            (mine.distance(other), key)
-            for key, (_, other) in prints.items()
-            if mine is not None and other is not None
-        ]
-        tried = [prints[key][0] for apart, key in sorted(near)[:_TRIED] if apart <= _APART]
-        errors = sorted((_error(sides, a, b), b.key) for b in tried)
+        if mine is None:
+            continue
+        distances = np.where(free, apart(mine, others), np.inf)
+        near = [n for n in np.argsort(distances)[:_TRIED] if distances[n] <= _APART]
+        errors = sorted((_error(sides, a, known[n][0]), int(n)) for n in near)
         if errors and errors[0][0] <= SAME and not (errors[1:] and _rivals(errors)):
-            b, _ = prints.pop(errors[0][1])
+            free[errors[0][1]] = False
+            b = known[errors[0][1]][0]
             note = f"equal weights: {a.lead.name} and {b.lead.name}"
             yield Found(a, b, Match("fingerprint", _WEIGHTS, note))
 
 
-def _rivals(errors: Sequence[tuple[float, str]]) -> bool:
+def _rivals(errors: Sequence[tuple[float, int]]) -> bool:
     """Whether the second best is no worse: norm weights near 1 are all alike."""
     return errors[1][0] < _WORSE * errors[0][0]
 

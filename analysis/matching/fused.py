@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from analysis.adapt.checks import RELATED
 from analysis.adapt.proposals import Proposal, checked, plan_of
+from analysis.adapt.shapes import into
 from analysis.adapt.steps import Plan
 from analysis.matching.named import Spelling
 from analysis.matching.naming import common_argument, common_operator, counter_of, rules
@@ -28,12 +29,13 @@ Members = tuple[TensorInfo, ...]
 class Cut:
     """How the parts lie in the whole: along an axis, once or in `blocks` repeated groups.
 
-    `part_axis` is the same axis as the parts have it: another one when they are transposed.
-    `lengths` are those of the parts.
+    `part_axis` is the same axis as the parts have it: another one when they are `turned`, or have
+    another number of axes. `lengths` are those of the parts.
     """
 
     axis: int
     part_axis: int
+    turned: bool
     blocks: int
     lengths: tuple[int, ...]
 
@@ -63,18 +65,28 @@ def by_fusion(
 def cuts(whole: Bundle, parts: Sequence[Bundle]) -> Iterator[Cut]:
     """The ways in which the parts may lie in the whole, the plainest first; all shards joined."""
     shape, part_shape = whole.lead.shape, parts[0].lead.shape
-    axes = [(n, n) for n in range(len(shape))]
-    if len(shape) == 2 and whole.lead.slot == "parameter":
-        axes += [(0, 1), (1, 0)]
-    for axis, part_axis in axes:
+    for axis, part_axis in _axes(whole.lead, part_shape):
         lengths = tuple(_length(part, part_axis) for part in parts)
         others = _without(shape, axis), *(_without(p.lead.shape, part_axis) for p in parts)
-        if len(part_shape) != len(shape) or len(set(others)) > 1:
-            continue
-        if sum(lengths) == _length(whole, axis):
+        if len(shape) == len(part_shape):
+            fit = len(set(others)) == 1
+        else:
+            fit = len({math.prod(other) for other in others}) == 1
+        if fit and sum(lengths) == _length(whole, axis):
             shards = len(whole.members)
+            turned = axis != part_axis and len(shape) == len(part_shape)
             for groups in _groups(lengths, shards):
-                yield Cut(axis, part_axis, shards * groups, lengths)
+                yield Cut(axis, part_axis, turned, shards * groups, lengths)
+
+
+def _axes(whole: TensorInfo, part_shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Axes of the whole and of its parts along which it may be cut."""
+    shape = whole.shape
+    if len(shape) != len(part_shape):  # tokens in one axis against batch and tokens in two
+        return [(len(shape) - 1, len(part_shape) - 1)] if shape and part_shape else []
+    axes = [(n, n) for n in range(len(shape))]
+    turned = len(shape) == 2 and whole.slot == "parameter"
+    return [*axes, (0, 1), (1, 0)] if turned else axes
 
 
 def _groups(lengths: Sequence[int], shards: int) -> Iterator[int]:
@@ -121,8 +133,7 @@ def _stretch(sides: Sides, part: Bundle, whole: Bundle, way: Cut, n: int) -> Pro
     """A part of the reference and what the candidate's whole holds of it."""
     a = _joined(plan_of("reference", sides.reference, part.members), way.part_axis, part)
     b = _joined(plan_of("candidate", sides.candidate, whole.members), way.axis, whole)
-    b = b.then("split", way.axis, *way.ranges(n))
-    return checked((a, b.then("transpose", 1, 0) if way.axis != way.part_axis else b))
+    return _fitted(a, b.then("split", way.axis, *way.ranges(n)), way)
 
 
 def _rejoined(sides: Sides, whole: Bundle, parts: Sequence[Bundle], way: Cut) -> Proposal:
@@ -133,7 +144,14 @@ def _rejoined(sides: Sides, whole: Bundle, parts: Sequence[Bundle], way: Cut) ->
         a = a.then("split", way.axis, *ordered)
     b = plan_of("candidate", sides.candidate, _together(parts).members)
     b = _joined(b, way.part_axis, parts[0]).then("concat", way.part_axis, len(parts))
-    return checked((a, b.then("transpose", 1, 0) if way.axis != way.part_axis else b))
+    return _fitted(a, b, way)
+
+
+def _fitted(a: Plan, b: Plan, way: Cut) -> Proposal:
+    """The candidate's side in the shape of the reference's, checked."""
+    if way.turned:
+        return checked((a, b.then("transpose", 1, 0)))
+    return checked((a, next(into(b, a.arrays[0].shape, transposable=False), b)))
 
 
 def _joined(plan: Plan, axis: int, bundle: Bundle) -> Plan:

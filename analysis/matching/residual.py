@@ -26,7 +26,7 @@ def with_residuals(
     Only tensors of the same call, pass, slot and shape are tried, and only the values decide.
     """
     near_l, near_r = _by_call(left), _by_call(right)
-    for each in found:
+    for each in found if near_l or near_r else ():
         if each.match.adaptation is not None or each.reference.lead.slot == "parameter":
             continue
         tries = [

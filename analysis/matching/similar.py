@@ -11,9 +11,12 @@ from analysis.adapt.lazy import Stored
 from analysis.matching.sides import Bundle
 from core.runs import Array, Run
 
+_ELEMENTS = 1 << 10
+_MOST_HELD = 1 << 13  # samples: 64 MB
+
 
 class Samples:
-    """Samples of the tensors of two runs."""
+    """Samples of the tensors of two runs, so many at a time."""
 
     def __init__(self, reference: Run, candidate: Run) -> None:
         self._runs = (reference, candidate)
@@ -23,7 +26,9 @@ class Samples:
         """Sample of a bundle's lead in the reference (0) or candidate (1)."""
         key = (side, bundle.key)
         if key not in self._held:
-            self._held[key] = sample(Stored(self._runs[side].values, bundle.lead))
+            if len(self._held) >= _MOST_HELD:
+                self._held.clear()
+            self._held[key] = sample(Stored(self._runs[side].values, bundle.lead), _ELEMENTS)
         return self._held[key]
 
     def distance(self, a: Bundle, b: Bundle) -> float:

@@ -143,7 +143,7 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
         raise gone
     words = "This is the small picture that was saved with the comparison."
     st.html(f'<p class="px-note">{for_html(gone.message, 1000)} {words}</p>')
-    part = selection.parse(small.selection, subject.pair.reference.shape)
+    part = selection.parse(small.selection, subject.pair.shape)
     slices.draw(
         small.view, _scene(subject, stats, part, None), theme=view.theme, key="slice",
         on_act=lambda act: url.put(view=act["mode"]) if "mode" in act else None,
