@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from blake3 import blake3
 
 from analysis.floor import default_tolerance
 from analysis.matching import Matching, match
-from core.comparison import Comparison, Match, Pair, RunSummary, Settings
+from analysis.summaries import summary_of, unrelated
+from core.comparison import Comparison, Match, Pair, RunSummary, Settings, SummaryPair
 from core.errors import CompareError, LoadError
 from core.numbers import shape
 from core.runs import Array, Run, nbytes
-from core.tensors import TensorInfo
+from core.tensors import TensorInfo, TensorSummary
 from metrics import accumulator, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
@@ -107,11 +108,13 @@ class _Reader:
     def pair(self, a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:
         tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
         pair = Pair(a, b, how, tolerance, problem=incomparable(a, b))
-        if pair.problem is None:
-            pair = self._measured(pair)
-        else:
+        if pair.problem is not None:
             self.digest(self.reference, a)
             self.digest(self.candidate, b)
+        elif a.has_values and b.has_values:
+            pair = self._measured(pair)
+        else:
+            pair = self._summarised(pair)
         self.done_pairs += 1
         return pair
 
@@ -133,8 +136,27 @@ class _Reader:
             return Pair(a, b, pair.match, pair.tolerance, problem=f"cannot be read: {error}")
         return Pair(a, b, pair.match, pair.tolerance, stats=gathered.stats())
 
+    def _summarised(self, pair: Pair) -> Pair:
+        """A pair compared by statistics; those of a side that has values are computed."""
+        a, b = pair.reference, pair.candidate
+        try:
+            summary = SummaryPair(self._said(self.reference, a), self._said(self.candidate, b))
+        except LoadError as error:
+            return replace(pair, problem=f"cannot be read: {error}")
+        problem = unrelated(summary, a, b)
+        return replace(pair, problem=problem, summary=None if problem else summary)
+
+    def _said(self, run: Run, tensor: TensorInfo) -> TensorSummary:
+        if tensor.summary is None:
+            return summary_of(self._hashed(run, tensor))
+        self.digest(run, tensor)
+        return tensor.summary
+
     def digest(self, run: Run, tensor: TensorInfo) -> None:
         """Hash a tensor that is not compared; unreadable ones count as such."""
+        if tensor.summary is not None:
+            self.digests[id(run), tensor.id] = _digest_of(asdict(tensor.summary))
+            return
         try:
             for _ in self._hashed(run, tensor):
                 pass

@@ -13,14 +13,14 @@ from metrics import METRICS
 _FACTS = [
     *("tensor", "operator", "module", "module_class", "op", "slot", "pass", "step", "rank", "call"),
     *("order", "dtype_reference", "dtype_candidate", "shape", "elements"),
-    *("match", "match_note", "problem"),
+    *("match", "match_note", "problem", "basis"),
 ]
 
 
 def pair_table(
     comparison: Comparison, judgement: Judgement, metrics: Iterable[str] = METRICS
 ) -> pd.DataFrame:
-    """One row per pair in execution order; metrics of a pair with a problem are NaN.
+    """One row per pair in execution order; metrics of a pair without values are NaN.
 
     `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair.
     """
@@ -66,4 +66,5 @@ def _facts(pair: Pair) -> dict[str, object]:
         "match": pair.match.method,
         "match_note": pair.match.note,
         "problem": pair.problem or "",
+        "basis": "" if pair.problem else "values" if pair.stats else "statistics",
     }

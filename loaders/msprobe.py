@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,6 +12,7 @@ from core.runs import Problem
 from core.tensors import Pass, Slot, TensorInfo
 from loaders.documents import read_json
 from loaders.msprobe_names import Entry, entries
+from loaders.msprobe_statistics import described_only
 from loaders.names import last_known, rank_of, shown, step_of
 from loaders.npy_array import npy_tensor
 from loaders.part import DumpFile, Part, RefusedError, Source
@@ -59,9 +60,6 @@ class _Reading:
 
     def add(self, leaf: Leaf) -> None:
         """Describe a tensor, or name what is wrong with it."""
-        if not isinstance(leaf.said.get("data_name"), str):
-            self.without_values += 1
-            return
         try:
             self.items.append(self._item(leaf))
         except RefusedError as refusal:
@@ -71,22 +69,37 @@ class _Reading:
                 self.more += 1
 
     def _item(self, leaf: Leaf) -> tuple[TensorInfo, Source]:
-        name = f"{leaf.entry.name}.{leaf.label}"
+        info = self._placed(leaf)
+        if not isinstance(leaf.said.get("data_name"), str):
+            self.without_values += 1
+            return described_only(info, leaf.said, f"{self.file.name}: {info.name}")
         stored = self._stored(leaf.said)
         shape = leaf.said.get("shape")
         if isinstance(shape, list) and tuple(shape) != stored.shape:
             what = f"dump.json says the shape is {shape}, its file holds {list(stored.shape)}."
             self.problems.append(Problem("shape", f"{self.file.name}: {shown(leaf.told)}", what))
-        info = TensorInfo(
+        info = replace(
+            info,
+            shape=stored.shape,
+            storage_dtype=stored.encoding.storage,
+            dtype=stored.encoding.logical,
+            dtype_inferred=stored.inferred,
+        )
+        return info, stored.source
+
+    def _placed(self, leaf: Leaf) -> TensorInfo:
+        """All but shape and format."""
+        name = f"{leaf.entry.name}.{leaf.label}"
+        return TensorInfo(
             id=shown(name),
             name=shown(name),
             module=shown(leaf.entry.module),
             argument=shown(leaf.argument),
             pass_=leaf.pass_,
             slot=leaf.slot,
-            shape=stored.shape,
-            storage_dtype=stored.encoding.storage,
-            dtype=stored.encoding.logical,
+            shape=(),
+            storage_dtype="",
+            dtype="",
             order=len(self.items),
             module_class=shown(leaf.entry.module_class),
             op=shown(leaf.entry.op),
@@ -94,10 +107,8 @@ class _Reading:
             step=self.step,
             rank=self.rank,
             order_recorded=True,
-            dtype_inferred=stored.inferred,
             attrs={"dump_name": shown(leaf.told)} if leaf.told != name else {},
         )
-        return info, stored.source
 
     def _stored(self, said: Mapping[str, Any]) -> Stored:
         """The values, looked up among the files of the dump: no path out of dump.json is opened."""
@@ -132,9 +143,10 @@ def open_file(file: DumpFile) -> Part:
     for name, content in data.items():
         for leaf in _leaves(meaning[name], name, content):
             reading.add(leaf)
-    return Part(
-        tuple(reading.items), _provenance(document), (*doubts, *_problems(reading, document))
-    )
+    provenance = _provenance(document)
+    if reading.without_values:
+        provenance["values"] = f"statistics only for {reading.without_values} tensors"
+    return Part(tuple(reading.items), provenance, (*doubts, *_problems(reading)))
 
 
 def _parents(file: DumpFile) -> tuple[dict[str, str | None], list[Problem]]:
@@ -196,18 +208,10 @@ def _tensors(value: Any, path: str, depth: int) -> Iterator[tuple[str, Mapping[s
         yield from _tensors(member, f"{path}.{key}" if path else str(key), depth + 1)
 
 
-def _problems(reading: _Reading, document: Mapping[str, Any]) -> Iterator[Problem]:
+def _problems(reading: _Reading) -> Iterator[Problem]:
     yield from reading.problems
     if reading.more:
         yield Problem("more", reading.file.name, f"{reading.more} more problems like these.")
-    if reading.without_values:
-        task = document.get("task")
-        what = (
-            f"{reading.without_values} tensors of this dump (task {shown(str(task)[:40])!r}) are "
-            "statistics or checksums without values, which are not compared. "
-            "Dump again with task `tensor`."
-        )
-        yield Problem("statistics-only", reading.file.name, what)
 
 
 def _provenance(document: Mapping[str, Any]) -> dict[str, str]:

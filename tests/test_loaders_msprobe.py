@@ -154,21 +154,6 @@ def test_other_files_of_the_folder_still_load(tmp_path: Path) -> None:
     assert run.provenance["files.ignored"] == "1"
 
 
-def test_a_dump_of_statistics_says_that_it_holds_no_values(tmp_path: Path) -> None:
-    dump = Dump(tmp_path)
-    dump.add("Module.a.Op.forward.0", "output", ONES)
-    del dump.data["Module.a.Op.forward.0"]["output"][0]["data_name"]
-    dump.data["Module.a.Op.forward.0"]["output"][0]["md5"] = "4799de0f"
-    dump.close(task="statistics")
-    with pytest.raises(LoadError, match=r"1 tensors of this dump .* without values"):
-        open_run(tmp_path)
-    dump.add("Module.b.Op.forward.0", "output", ONES)
-    dump.close()
-    run = open_run(tmp_path)
-    assert list(run.tensors) == ["Module.b.Op.forward.0.output.0"]
-    assert [problem.code for problem in run.problems] == ["statistics-only"]
-
-
 def test_one_missing_or_foreign_file_never_loses_the_rest(tmp_path: Path) -> None:
     dump = Dump(tmp_path)
     gone, old, other = (

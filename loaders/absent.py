@@ -1,0 +1,60 @@
+"""Tensors of which a dump holds no values, only what it says of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import NotHereError
+from core.runs import Array, Selection
+
+# Root mean square of the relative error of rounding a number to a format, 0.4247 2^-p.
+_ROUNDED = {"bfloat16": 1.66e-3, "float16": 2.07e-4, "float32": 2.53e-8}
+ROUNDED_TO_BFLOAT16 = _ROUNDED["bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Stands where values would be."""
+
+    where: str
+
+    def chunks(self, elements: int) -> Iterator[Array]:  # noqa: ARG002
+        """NotHereError."""
+        raise self._error()
+
+    def read(self, selection: Selection) -> Array:  # noqa: ARG002
+        """NotHereError."""
+        raise self._error()
+
+    def _error(self) -> NotHereError:
+        hint = "Dump again with values to look inside; statistics are compared as they are."
+        return NotHereError(f"The dump holds no values of {self.where}, only statistics.", hint)
+
+
+def told(value: Any) -> float | None:
+    """A number a dump states, NaN and infinities included; None for anything else."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        return _parsed(value)
+    if not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def rounding_of(dtype: str) -> float:
+    """Relative error of statistics that were computed in the tensor's own format."""
+    return _ROUNDED.get(dtype, 0.0)
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        return float(text) if len(text) < 64 else None
+    except ValueError:
+        return None
