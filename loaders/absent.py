@@ -9,10 +9,21 @@ from typing import Any
 
 from core.errors import NotHereError
 from core.runs import Array, Selection
+from core.tensors import TensorSummary
+from loaders.part import RefusedError
 
 # Root mean square of the relative error of rounding a number to a format, 0.4247 2^-p.
 _ROUNDED = {"bfloat16": 1.66e-3, "float16": 2.07e-4, "float32": 2.53e-8}
-ROUNDED_TO_BFLOAT16 = _ROUNDED["bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A tensor as a dump without values tells of it; `inferred`: its format was guessed."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    summary: TensorSummary
+    inferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,14 @@ def told(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.copysign(math.inf, value)
+
+
+def lengths(shape: Any, where: str) -> tuple[int, ...]:
+    """A shape that a dump states; RefusedError where no tensor can have it."""
+    stated = shape if isinstance(shape, list) else [None]
+    if len(stated) > 64 or not all(type(n) is int and 0 <= n < 1 << 48 for n in stated):
+        raise RefusedError("damaged", where, "its stated shape is impossible.")
+    return tuple(stated)
 
 
 def rounding_of(dtype: str) -> float:

@@ -49,7 +49,7 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
     """One run of all files: by step, within that by rank, within that in the files' own order."""
     problems = [*listing.problems, *(p for each in opened for p in each.part.problems)]
     items = [
-        (info, source)
+        (info, source, each.part.calls)
         for each, prefix in zip(opened, _prefixes(opened), strict=True)
         for info, source in _named(each.part, prefix)
     ]
@@ -58,10 +58,10 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
     items.sort(key=lambda item: (_first(item[0].step), _first(item[0].rank)))
     tensors: dict[str, TensorInfo] = {}
     sources: dict[str, Source] = {}
-    for order, (info, source) in enumerate(items):
-        tensor_id = _free(info.id, tensors)
-        tensors[tensor_id] = replace(info, id=tensor_id, order=order)
-        sources[tensor_id] = source
+    for order, (info, source, calls) in enumerate(items):
+        named = _called(info, tensors) if calls else replace(info, id=_free(info.id, tensors))
+        tensors[named.id] = replace(named, order=order)
+        sources[named.id] = source
     return Run(
         label=label,
         fingerprint=_fingerprint(opened),
@@ -97,7 +97,7 @@ def _prefixes(opened: Sequence[Opened]) -> list[str]:
     """
     holders: dict[str, set[int]] = defaultdict(set)
     for number, each in enumerate(opened):
-        for info, _ in each.part.items:
+        for info, _ in () if each.part.calls else each.part.items:
             holders[_id(info)].add(number)
     clashing = set().union(*(files for files in holders.values() if len(files) > 1))
     paths = [PurePosixPath(each.file.name) for each in opened]
@@ -117,6 +117,14 @@ def _free(tensor_id: str, taken: Mapping[str, TensorInfo]) -> str:
     while f"{tensor_id}~{number}" in taken:
         number += 1
     return f"{tensor_id}~{number}"
+
+
+def _called(info: TensorInfo, taken: Mapping[str, TensorInfo]) -> TensorInfo:
+    """The tensor with the number of its call, from 0, which its id has from 1 on."""
+    call = 0
+    while (tensor_id := f"{info.id}@{call}" if call else info.id) in taken:
+        call += 1
+    return replace(info, id=tensor_id, call=call)
 
 
 def _fingerprint(opened: Sequence[Opened]) -> str:

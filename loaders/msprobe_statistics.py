@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from core.tensors import TensorInfo, TensorSummary
-from loaders.absent import Absent, rounding_of, told
+from core.tensors import TensorSummary
+from loaders.absent import Told, lengths, rounding_of, told
 from loaders.dtypes import canonical
 from loaders.names import shown
-from loaders.part import RefusedError, Source
+from loaders.part import RefusedError
 
-_LONGEST_SHAPE = 64
 _LONGEST_CHECKSUM = 64
 
 
-def described_only(
-    placed: TensorInfo, said: Mapping[str, Any], where: str
-) -> tuple[TensorInfo, Source]:
-    """A tensor with what dump.json says of it, from its place and its leaf.
+def described_only(said: Mapping[str, Any], where: str) -> Told:
+    """What dump.json says of a tensor, from its leaf.
 
     msprobe computes statistics in the tensor's own format unless told otherwise, so those of a
     bf16 tensor are rounded to 8 bits. What it calls md5 is a CRC-32, or with `xor` a sum of bits.
@@ -39,15 +35,4 @@ def described_only(
     )
     if not (summary.has_statistics or summary.checksum):
         raise RefusedError("statistics-only", where, "dump.json says nothing of its values.")
-    shape = _shape(said.get("shape"), where)
-    described = replace(placed, shape=shape, storage_dtype=logical, dtype=logical, summary=summary)
-    return described, Absent(placed.name)
-
-
-def _shape(shape: Any, where: str) -> tuple[int, ...]:
-    lengths = shape if isinstance(shape, list) else [None]
-    if len(lengths) > _LONGEST_SHAPE or not all(
-        type(n) is int and 0 <= n < 1 << 48 for n in lengths
-    ):
-        raise RefusedError("damaged", where, "dump.json declares an impossible shape.")
-    return tuple(lengths)
+    return Told(lengths(said.get("shape"), where), logical, summary)

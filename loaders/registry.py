@@ -13,12 +13,12 @@ from loaders.part import DumpFile, Part
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A format of several files: those named `leads` speak for the others that are their own.
+    """A format of several files: one that `leads` by its name speaks for others, its own.
 
     `owns` is asked with a path relative to the lead's folder, its parts joined by `/`.
     """
 
-    leads: frozenset[str]
+    leads: Callable[[str], bool]
     owns: Callable[[str], bool]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from loaders.dtypes import canonical
 from loaders.part import RefusedError
 
-_LONGEST = 1 << 20  # bytes; a tensor takes about 160
+LONGEST = 16 << 20  # bytes of a description; a tensor takes about 160
 _STORAGES: Mapping[str, str] = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -68,7 +68,7 @@ def described(program: bytes, where: str) -> Any:
 
     RefusedError code `pickle` for any program that asks for more.
     """
-    if len(program) > _LONGEST:
+    if len(program) > LONGEST:
         raise RefusedError("pickle", where, "its description is too long.")
     machine = _Machine(where)
     try:
@@ -162,6 +162,12 @@ class _Machine:
             raise self._refusal(f"a call of {what[:80]!r}")
         self.stack.append(build(*arguments))
 
+    def build(self) -> None:
+        """What an OrderedDict of PyTorch carries beside its items (`_metadata`) is dropped."""
+        self.stack.pop()
+        if not isinstance(self.stack[-1], dict):
+            raise self._refusal("the state of an object")
+
     def _refusal(self, what: str) -> RefusedError:
         reason = f"its description asks for {what}, which no tensor needs; nothing was executed."
         return RefusedError("pickle", self.where, reason)
@@ -190,6 +196,7 @@ _ACTIONS: Mapping[str, Callable[[_Machine], None]] = {
     "STACK_GLOBAL": _Machine.stack_global,
     "BINPERSID": _Machine.storage,
     "REDUCE": _Machine.reduce,
+    "BUILD": _Machine.build,
 }
 
 
@@ -239,5 +246,6 @@ _BUILDERS: Mapping[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,
     "torch._utils._rebuild_parameter": _parameter,
     "torch.Size": _size,
+    "torch.device": lambda *named: Name(":".join(map(str, named))),
     "collections.OrderedDict": _no_items,
 }
