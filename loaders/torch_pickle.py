@@ -59,6 +59,18 @@ class Described:
     strides: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something the pickle would have a program make: only what it asked for is kept."""
+
+    asked: str
+
+    def refusal(self, where: str) -> RefusedError:
+        """Why this is not read."""
+        reason = f"its description asks for {self.asked}, which no tensor needs; nothing was run."
+        return RefusedError("pickle", where, reason)
+
+
 class _Mark:
     """Where a group of values on the stack begins."""
 
@@ -66,7 +78,8 @@ class _Mark:
 def described(program: bytes, where: str) -> Any:
     """What a `data.pkl` describes: a `Described` or a dict, list or plain value around some.
 
-    RefusedError code `pickle` for any program that asks for more.
+    What would be the result of any other call is an `Opaque`; nothing is ever called. RefusedError
+    code `pickle` for opcodes that PyTorch does not write.
     """
     if len(program) > LONGEST:
         raise RefusedError("pickle", where, "its description is too long.")
@@ -133,6 +146,8 @@ class _Machine:
     def set_items(self, flat: list[Any]) -> None:
         """Put pairs into the dict below them; keys are text or numbers."""
         target = self.stack[-1]
+        if isinstance(target, Opaque):
+            return
         if not isinstance(target, dict) or len(flat) % 2:
             raise TypeError
         if not all(isinstance(key, (str, int)) for key in flat[::2]):
@@ -141,6 +156,8 @@ class _Machine:
 
     def append(self, values: list[Any]) -> None:
         """Put values into the list below them."""
+        if isinstance(self.stack[-1], Opaque):
+            return
         if not isinstance(self.stack[-1], list):
             raise TypeError
         self.stack[-1].extend(values)
@@ -156,21 +173,30 @@ class _Machine:
     def reduce(self) -> None:
         """A call, of which only a description is made."""
         arguments, name = self.stack.pop(), self.stack.pop()
-        build = _BUILDERS.get(name.text) if isinstance(name, Name) else None
+        build = BUILDERS.get(name.text) if isinstance(name, Name) else None
         if build is None or not isinstance(arguments, tuple):
-            what = name.text if isinstance(name, Name) else "something"
-            raise self._refusal(f"a call of {what[:80]!r}")
-        self.stack.append(build(*arguments))
+            self.stack.append(_opaque(name))
+        else:
+            self.stack.append(build(*arguments))
+
+    def new_object(self, arguments: int) -> None:
+        """An object of a class, of which only the name is kept."""
+        del self.stack[-arguments:]
+        self.stack.append(_opaque(self.stack.pop()))
 
     def build(self) -> None:
-        """What an OrderedDict of PyTorch carries beside its items (`_metadata`) is dropped."""
+        """State of an object is dropped, as what an OrderedDict has beside its items."""
         self.stack.pop()
-        if not isinstance(self.stack[-1], dict):
+        if not isinstance(self.stack[-1], dict | Opaque):
             raise self._refusal("the state of an object")
 
     def _refusal(self, what: str) -> RefusedError:
-        reason = f"its description asks for {what}, which no tensor needs; nothing was executed."
-        return RefusedError("pickle", self.where, reason)
+        return Opaque(what).refusal(self.where)
+
+
+def _opaque(called: Any) -> Opaque:
+    what = called.text if isinstance(called, Name) else "something"
+    return Opaque(f"a call of {what[:80]!r}")
 
 
 _PUSHED: Mapping[str, Any] = {
@@ -197,6 +223,8 @@ _ACTIONS: Mapping[str, Callable[[_Machine], None]] = {
     "BINPERSID": _Machine.storage,
     "REDUCE": _Machine.reduce,
     "BUILD": _Machine.build,
+    "NEWOBJ": lambda machine: machine.new_object(1),
+    "NEWOBJ_EX": lambda machine: machine.new_object(2),
 }
 
 
@@ -240,7 +268,7 @@ def _parameter(tensor: Any, *_: Any) -> Described:
     return tensor
 
 
-_BUILDERS: Mapping[str, Callable[..., Any]] = {
+BUILDERS: Mapping[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor": _tensor,
     "torch._utils._rebuild_tensor_v2": _tensor,
     "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,

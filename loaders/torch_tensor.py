@@ -15,7 +15,7 @@ from loaders.naming import Stored
 from loaders.part import DumpFile, RefusedError, Source
 from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
-from loaders.torch_pickle import LONGEST, Described, described
+from loaders.torch_pickle import LONGEST, Described, Opaque, described
 
 Order = Literal["<", ">"]
 
@@ -34,11 +34,13 @@ class Saved:
     top: str
     order: Order
 
-    def stored(self, found: Described, where: str, declared: str | None = None) -> Stored:
+    def stored(self, found: Described | Opaque, where: str, declared: str | None = None) -> Stored:
         """A tensor of the content; `declared` is the format a dump speaks of.
 
         RefusedError for compressed values, and where less is stored than declared.
         """
+        if isinstance(found, Opaque):
+            raise found.refusal(where)
         data = self.members.get(f"{self.top}/data/{found.storage.key}")
         if data is None:
             raise RefusedError("truncated", where, "its values are not in the archive.")
@@ -88,13 +90,17 @@ def torch_tensor(file: DumpFile, declared: str | None = None) -> Stored:
     RefusedError for anything else.
     """
     content = saved(file)
-    if not isinstance(content.content, Described):
-        raise RefusedError("layout", file.name, "it holds something other than one tensor.")
-    return content.stored(content.content, file.name, declared)
+    if isinstance(content.content, Described):
+        return content.stored(content.content, file.name, declared)
+    for _, found in tensors_in(content.content, file.name):
+        if isinstance(found, Opaque):
+            raise found.refusal(file.name)
+    raise RefusedError("layout", file.name, "it holds something other than one tensor.")
 
 
-def tensors_in(content: Any, where: str) -> Iterator[tuple[tuple[str, ...], Described]]:
-    """The tensors of a content by their path of keys and positions, in its order.
+def tensors_in(content: Any, where: str) -> Iterator[tuple[tuple[str, ...], Described | Opaque]]:
+    """The tensors of a content by their path of keys and positions, in its order, and what stands
+    where some may be.
 
     RefusedError where it is nested too deep, or so often that it would not end.
     """
@@ -105,7 +111,7 @@ def tensors_in(content: Any, where: str) -> Iterator[tuple[tuple[str, ...], Desc
         looked_at += 1
         if looked_at > _MOST_VALUES or len(path) > _DEEPEST:
             raise RefusedError("depth", where, "its values are nested too deep or too often.")
-        if isinstance(value, Described):
+        if isinstance(value, Described | Opaque):
             yield path, value
         elif isinstance(value, dict):
             inside = [((*path, str(key)), each) for key, each in value.items()]

@@ -235,7 +235,8 @@ def _truncated_copies(folder: Path, file: Path) -> Iterator[Path]:
     """Copies of a dump in which one file is cut, at several places."""
     size = file.stat().st_size
     for percent in (3, 30, 60, 90, 99):
-        copy = folder.parent / f"{file.name} cut at {percent}"
+        name = "_".join(file.relative_to(folder).parts)
+        copy = folder.parent / f"{name} cut at {percent}"
         shutil.copytree(folder, copy)
         with (copy / file.relative_to(folder)).open("r+b") as stream:
             stream.truncate(size * percent // 100)
