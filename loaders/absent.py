@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from core.runs import Array, Selection
 from core.tensors import TensorSummary
 from loaders.part import RefusedError
 
+_SIZE = re.compile(r"torch\.Size\(\[((?:\d{1,14}(?:,\s*)?){0,64})\]\)")
 # Root mean square of the relative error of rounding a number to a format, 0.4247 2^-p.
 _ROUNDED = {"bfloat16": 1.66e-3, "float16": 2.07e-4, "float32": 2.53e-8}
 
@@ -65,6 +67,12 @@ def lengths(shape: Any, where: str) -> tuple[int, ...]:
     if len(stated) > 64 or not all(type(n) is int and 0 <= n < 1 << 48 for n in stated):
         raise RefusedError("damaged", where, "its stated shape is impossible.")
     return tuple(stated)
+
+
+def torch_size(text: str) -> tuple[int, ...] | None:
+    """The shape in `torch.Size([2, 3])`; None for anything else."""
+    match = _SIZE.fullmatch(text.strip())
+    return tuple(int(n) for n in match[1].replace(",", " ").split()) if match else None
 
 
 def rounding_of(dtype: str) -> float:

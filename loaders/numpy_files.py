@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import math
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from loaders import archive, npy_header
 from loaders.archive import Member, members_of
-from loaders.inflated import Inflated, inflated
 from loaders.names import shown
 from loaders.naming import Gathering, Stored, path_naming
 from loaders.npy_array import npy_tensor
-from loaders.npy_header import LONGEST, Header, header_of
-from loaders.part import DumpFile, Part, RefusedError, Source
+from loaders.npy_header import LONGEST, header_of
+from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
-from loaders.stretches import FileBytes, Unwritten, bytes_at
+from loaders.reprod_log import is_pickled
+from loaders.streamed import Deflated, inflated, streamed
+from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
 
 _SUFFIX = ".npy"
@@ -27,9 +25,12 @@ _NAME_AT = 30
 
 
 def is_npy(head: bytes, path: Path) -> bool:
-    """Whether a file begins as NumPy's, or is called so and ends within its first bytes."""
+    """Whether a file begins as NumPy's, or is called so and ends within its first bytes.
+
+    A pickle of objects is no array.
+    """
     if head.startswith(npy_header.SIGNATURE):
-        return True
+        return not is_pickled(head, path)
     return path.suffix == _SUFFIX and npy_header.SIGNATURE.startswith(head)
 
 
@@ -79,23 +80,8 @@ def _array(bytes_: FileBytes, member: Member) -> Stored:
             strides=header.strides,
         )
     else:
-        source = _inflated(bytes_, member, header)
+        source = streamed(Deflated(bytes_, member), header, member.size, bytes_.file, member.where)
     return Stored(header.shape, header.encoding, source, header.inferred)
-
-
-def _inflated(bytes_: FileBytes, member: Member, header: Header) -> Source:
-    most = bytes_.file.limits.storage_chunk
-    nbytes = math.prod(header.shape) * header.encoding.file.itemsize
-    if nbytes > most:
-        hint = "Write it without compression (numpy.savez)."
-        reason = f"it inflates to {nbytes} bytes, more than is read at once."
-        raise RefusedError("chunk-size", member.where, reason, hint)
-    if header.offset + nbytes != member.size:
-        reason = f"its shape needs {nbytes} bytes, it has {member.size - header.offset}."
-        raise RefusedError("damaged", member.where, reason)
-    if nbytes == 0:
-        return Unwritten(header.shape, header.encoding.decode(np.zeros((), header.encoding.file)))
-    return Inflated(bytes_, member, header.offset, header.shape, header.encoding, header.fortran)
 
 
 def _head(bytes_: FileBytes, member: Member) -> bytes:

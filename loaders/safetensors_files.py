@@ -14,7 +14,7 @@ from core.runs import Problem
 from core.tensors import TensorInfo
 from loaders.encoding import Encoding, meant
 from loaders.names import last_known, natural_key, rank_of, shown, step_of
-from loaders.naming import bounded
+from loaders.naming import Stored, bounded
 from loaders.part import DumpFile, Part, RefusedError, Source
 from loaders.registry import LOADERS, Loader
 from loaders.stretches import FileBytes, bytes_at
@@ -74,6 +74,16 @@ def open_file(file: DumpFile) -> Part:
         problems.append(Problem("damaged", file.name, f"{holes} bytes belong to no tensor."))
     kept = tuple(item for item in items if item[0].name not in overlapping)
     return Part(kept, _provenance(metadata), bounded(problems, file))
+
+
+def safetensors_tensor(file: DumpFile, key: str) -> Stored:
+    """The one tensor of that name in a file; RefusedError if it is not there or not readable."""
+    bytes_ = FileBytes.of(file)
+    header, start = _header(bytes_)
+    if key not in header:
+        raise RefusedError("gone", file.name, f"it has no tensor {key!r}.")
+    (info, source), _ = _tensor(bytes_, key, header[key], start, 0)
+    return Stored(info.shape, _checked(header[key], file.name)[0], source)
 
 
 def _header(bytes_: FileBytes) -> tuple[dict[str, Any], int]:

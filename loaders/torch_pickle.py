@@ -83,27 +83,30 @@ def described(program: bytes, where: str) -> Any:
     """
     if len(program) > LONGEST:
         raise RefusedError("pickle", where, "its description is too long.")
-    machine = _Machine(where)
-    try:
-        for opcode, argument, _ in pickletools.genops(program):
-            if opcode.name == "STOP":
-                return machine.stack.pop()
-            machine.step(opcode.name, argument)
-    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        raise RefusedError("damaged", where, "its description is damaged.") from error
-    raise RefusedError("truncated", where, "its description ends too early.")
+    return Machine(where, _BUILDERS).followed(program)
 
 
-class _Machine:
-    """Stack and memo of one pickle."""
+class Machine:
+    """Stack and memo of one pickle; `builders` describe the calls they are named for."""
 
-    def __init__(self, where: str) -> None:
-        self.where = where
+    def __init__(self, where: str, builders: Mapping[str, Callable[..., Any]]) -> None:
+        self.where, self._builders = where, builders
         self.stack: list[Any] = []
         self._memo: dict[int, Any] = {}
 
-    def step(self, opcode: str, argument: Any) -> None:
-        """Follow one opcode."""
+    def followed(self, program: Any) -> Any:
+        """What a program describes: bytes, or what reads like a file."""
+        try:
+            for opcode, argument, position in pickletools.genops(program):
+                if opcode.name == "STOP":
+                    return self.stack.pop()
+                self.step(opcode.name, argument, position or 0)
+        except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+            raise RefusedError("damaged", self.where, "its description is damaged.") from error
+        raise RefusedError("truncated", self.where, "its description ends too early.")
+
+    def step(self, opcode: str, argument: Any, position: int) -> None:  # noqa: ARG002
+        """Follow one opcode, which stands at a position of the program."""
         if opcode in _PUSHED:
             self.stack.append(_PUSHED[opcode] if argument is None else argument)
         elif opcode in ("BINPUT", "LONG_BINPUT"):
@@ -173,7 +176,7 @@ class _Machine:
     def reduce(self) -> None:
         """A call, of which only a description is made."""
         arguments, name = self.stack.pop(), self.stack.pop()
-        build = BUILDERS.get(name.text) if isinstance(name, Name) else None
+        build = self._builders.get(name.text) if isinstance(name, Name) else None
         if build is None or not isinstance(arguments, tuple):
             self.stack.append(_opaque(name))
         else:
@@ -208,9 +211,11 @@ _PUSHED: Mapping[str, Any] = {
     **dict.fromkeys(("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"), ""),
     **dict.fromkeys(("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"), 0),
 }
-_ACTIONS: Mapping[str, Callable[[_Machine], None]] = {
+_ACTIONS: Mapping[str, Callable[[Machine], None]] = {
     "EMPTY_DICT": lambda machine: machine.stack.append({}),
     "EMPTY_LIST": lambda machine: machine.stack.append([]),
+    "EMPTY_SET": lambda machine: machine.stack.append(Opaque("a set")),
+    "ADDITEMS": lambda machine: machine.append(machine.marked()),
     "TUPLE": lambda machine: machine.stack.append(tuple(machine.marked())),
     "TUPLE1": lambda machine: machine.tuple_of(1),
     "TUPLE2": lambda machine: machine.tuple_of(2),
@@ -219,10 +224,10 @@ _ACTIONS: Mapping[str, Callable[[_Machine], None]] = {
     "SETITEMS": lambda machine: machine.set_items(machine.marked()),
     "APPEND": lambda machine: machine.append([machine.stack.pop()]),
     "APPENDS": lambda machine: machine.append(machine.marked()),
-    "STACK_GLOBAL": _Machine.stack_global,
-    "BINPERSID": _Machine.storage,
-    "REDUCE": _Machine.reduce,
-    "BUILD": _Machine.build,
+    "STACK_GLOBAL": Machine.stack_global,
+    "BINPERSID": Machine.storage,
+    "REDUCE": Machine.reduce,
+    "BUILD": lambda machine: machine.build(),
     "NEWOBJ": lambda machine: machine.new_object(1),
     "NEWOBJ_EX": lambda machine: machine.new_object(2),
 }
@@ -268,7 +273,7 @@ def _parameter(tensor: Any, *_: Any) -> Described:
     return tensor
 
 
-BUILDERS: Mapping[str, Callable[..., Any]] = {
+_BUILDERS: Mapping[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor": _tensor,
     "torch._utils._rebuild_tensor_v2": _tensor,
     "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,
