@@ -48,6 +48,7 @@ class Sources:
 def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
     """One run of all files: by step, within that by rank, within that in the files' own order."""
     problems = [*listing.problems, *(p for each in opened for p in each.part.problems)]
+    opened = _ranked(opened)
     items = [
         (info, source, each.part.calls)
         for each, prefix in zip(opened, _prefixes(opened), strict=True)
@@ -70,6 +71,33 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
         provenance=_provenance(opened, listing),
         problems=tuple(problems),
     )
+
+
+def _ranked(opened: Sequence[Opened]) -> list[Opened]:
+    """Processes that wrote the same step count as its ranks, in the order of their numbers.
+
+    One alone stays without a rank: its number means nothing to another run.
+    """
+    steps: dict[int | None, set[int]] = defaultdict(set)
+    for each in opened:
+        if each.part.process is not None:
+            for info, _ in each.part.items:
+                steps[info.step].add(each.part.process)
+    ranks = {step: sorted(found) for step, found in steps.items() if len(found) > 1}
+    return [replace(each, part=_with_rank(each.part, ranks)) for each in opened]
+
+
+def _with_rank(part: Part, ranks: Mapping[int | None, list[int]]) -> Part:
+    if part.process is None or not ranks:
+        return part
+    items = tuple(
+        (replace(info, rank=ranks[info.step].index(part.process)), source)
+        if info.step in ranks and info.rank is None
+        else (info, source)
+        for info, source in part.items
+    )
+    said = {"ranks": "processes in the order of their numbers"}
+    return replace(part, items=items, provenance={**part.provenance, **said})
 
 
 def _named(part: Part, prefix: str) -> Iterator[tuple[TensorInfo, Source]]:

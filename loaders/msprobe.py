@@ -30,6 +30,7 @@ _KEYS: Mapping[str, tuple[str, Slot]] = {
     "parameters": ("parameters", "parameter"),
     "output": ("output", "output"),
 }
+_PROCESS = re.compile(r"proc(\d{1,9})")  # where torch.distributed was not initialised
 _DEEPEST = 16  # containers within one argument
 _OURS = re.compile(rb'\s*\{\s*"(task|level|framework|dump_data_dir|data)"\s*:')
 
@@ -132,7 +133,8 @@ def open_file(file: DumpFile) -> Part:
     provenance = _provenance(document)
     if reading.without_values:
         provenance["values"] = f"statistics only for {reading.without_values} tensors"
-    return gathering.part(provenance)
+    process = next((int(m[1]) for part in reversed(parts) if (m := _PROCESS.fullmatch(part))), None)
+    return gathering.part(provenance, process=process)
 
 
 def _parents(file: DumpFile, problems: list[Problem]) -> dict[str, str | None]:

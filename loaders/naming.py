@@ -129,9 +129,12 @@ class Gathering:
         )
         self.items.append((info, Absent(naming.name)))
 
-    def part(self, provenance: Mapping[str, str], *, calls: bool = False) -> Part:
+    def part(
+        self, provenance: Mapping[str, str], *, calls: bool = False, process: int | None = None
+    ) -> Part:
         """The contribution of the file."""
-        return Part(tuple(self.items), provenance, bounded(self.problems, self.file), calls)
+        problems = bounded(self.problems, self.file)
+        return Part(tuple(self.items), provenance, problems, calls, process)
 
 
 def bounded(problems: Sequence[Problem], file: DumpFile) -> tuple[Problem, ...]:
