@@ -29,6 +29,7 @@ from metrics import METRICS
 
 PASS, FAIL, COULD_NOT_COMPARE = 0, 1, 2
 _EXIT = {"fault": FAIL, "watch": FAIL, "rounding": PASS, "uncompared": COULD_NOT_COMPARE}
+_TEMPLATE = "what file names mean, for example 'step{step}/{module}.{slot}.{argument}'"
 _PROSE = 1000  # characters; names are cut much earlier
 _SHOWN_METRICS = ("relative_l2", "cosine_distance", "max_abs_error", "ulp_p99")
 
@@ -57,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("folder", type=Path)
     inspect.add_argument("tensor", nargs="?", help="id of one tensor, whose values are printed")
     inspect.add_argument("--slice", default="", help="part of the tensor, for example '0, 2:5'")
+    inspect.add_argument("--template", help=_TEMPLATE)
     inspect.set_defaults(run=_inspect)
 
     two = commands.add_parser("compare", help="compare two dumps: verdict, first divergence, pairs")
@@ -64,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("candidate", type=Path)
     two.add_argument("--atol", type=float, help="absolute tolerance of an element")
     two.add_argument("--rtol", type=float, help="relative tolerance of an element")
+    two.add_argument("--template", help=f"{_TEMPLATE}; for both dumps")
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison kept in the workspace, by its id")
@@ -84,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
-    run = open_run(arguments.folder)
+    run = open_run(arguments.folder, template=arguments.template)
     if arguments.tensor:
         return _inspect_tensor(run, arguments.tensor, arguments.slice)
     if arguments.slice:
@@ -115,7 +118,8 @@ def _print_problems(run: Run) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    runs = [open_run(arguments.reference), open_run(arguments.candidate)]
+    dumps = (arguments.reference, arguments.candidate)
+    runs = [open_run(dump, template=arguments.template) for dump in dumps]
     for run in runs:
         _print_problems(run)
     comparison = compare(*runs, _settings(arguments), _progress())

@@ -159,6 +159,8 @@ def _fingerprint(opened: Sequence[Opened]) -> str:
     digest = blake3.blake3()
     for stamp in sorted({stamp for each in opened for stamp in each.stamps}):
         digest.update(repr(stamp).encode())
+    for template in sorted({each.part.provenance.get("template", "") for each in opened}):
+        digest.update(template.encode())
     return digest.hexdigest()
 
 

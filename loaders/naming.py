@@ -46,12 +46,14 @@ def path_naming(parts: Sequence[str], around: Sequence[str]) -> Naming:
     """A name without a known grammar: its last part counts as an operator of the rest.
 
     Folders called like `step3` or `rank0` say just that and are no part of the name; `around` are
-    all parts that may speak of a step or rank.
+    all parts that may speak of a step or rank. The whole of it is kept as attribute `dump_name`.
     """
     name = "/".join([*(part for part in parts[:-1] if not only_counts(part)), parts[-1]])
     module, _, op = name.replace("/", ".").rpartition(".")
     step, rank = last_known(map(step_of, around)), last_known(map(rank_of, around))
-    return Naming(name=name, module=module, op=op, argument="", step=step, rank=rank)
+    told = "/".join(parts)
+    attrs = {"dump_name": told} if told != name else {}
+    return Naming(name=name, module=module, op=op, argument="", step=step, rank=rank, attrs=attrs)
 
 
 def placed(naming: Naming, *, order: int, recorded: bool) -> TensorInfo:

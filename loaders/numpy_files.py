@@ -91,5 +91,5 @@ def _head(bytes_: FileBytes, member: Member) -> bytes:
         return bytes_at(descriptor, member.offset, min(member.size, LONGEST), bytes_)
 
 
-LOADERS.register(Loader("npy", "NumPy .npy", is_npy, open_npy))
-LOADERS.register(Loader("npz", "NumPy .npz", is_npz, open_npz))
+LOADERS.register(Loader("npy", "NumPy .npy", is_npy, open_npy, bare=True))
+LOADERS.register(Loader("npz", "NumPy .npz", is_npz, open_npz, bare=True))

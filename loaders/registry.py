@@ -27,7 +27,8 @@ class Loader:
     """One format: `sniff(first bytes, path)` says whether a file is of it, `open` reads one.
 
     A `fallback` is asked only after every other loader has declined. With a `claim`, the files it
-    owns are given to `open` beside their lead and are not opened one by one.
+    owns are given to `open` beside their lead and are not opened one by one. `bare`: its names
+    have no grammar of their own, so that a template of the user may say what they mean.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Loader:
     open: Callable[[DumpFile], Part]
     fallback: bool = False
     claim: Claim | None = None
+    bare: bool = False
 
 
 class Registry(dict[str, Loader]):

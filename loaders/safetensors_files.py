@@ -211,4 +211,4 @@ def _provenance(metadata: Any) -> dict[str, str]:
     return {"format": "safetensors", **kept}
 
 
-LOADERS.register(Loader("safetensors", "safetensors", sniff, open_file))
+LOADERS.register(Loader("safetensors", "safetensors", sniff, open_file, bare=True))

@@ -75,4 +75,4 @@ def _naming(parts: list[str], path: PurePosixPath, *, state: bool) -> Naming:
     )
 
 
-LOADERS.register(Loader("pt", "PyTorch .pt", is_torch, open_file, fallback=True))
+LOADERS.register(Loader("pt", "PyTorch .pt", is_torch, open_file, fallback=True, bare=True))

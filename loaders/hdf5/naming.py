@@ -28,7 +28,7 @@ def plain_naming(dataset: Dataset) -> Naming:
         plain,
         step=step if step is not None else plain.step,
         rank=rank if rank is not None else plain.rank,
-        attrs=attrs,
+        attrs={**plain.attrs, **attrs},
     )
 
 
