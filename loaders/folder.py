@@ -15,6 +15,7 @@ from loaders.listing import Listing, holds_tensors, listed, looks_like_dump
 from loaders.part import DumpFile, RefusedError
 from loaders.registry import LOADERS, Loader
 from loaders.template import Template, parsed, templated
+from loaders.unpacked import expanded, stem_of
 
 _HEAD = 4096
 
@@ -25,10 +26,12 @@ def open_run(
     label: str | None = None,
     limits: Limits | None = None,
     template: str | None = None,
+    scratch: Path | None = None,
 ) -> Run:
     """The dump at a path, described; `label` names it, by default the folder's own name.
 
-    `template` says what the names of files without a grammar of their own mean. LoadError if
+    `template` says what the names of files without a grammar of their own mean. Archives are
+    unpacked into `scratch`, by default a folder that lasts as long as the process. LoadError if
     nothing can be read, or the template is none; single troubles are problems of the run.
     """
     LOADERS.discover()
@@ -37,7 +40,7 @@ def open_run(
         root = path.resolve(strict=True)  # the user's own link is followed, links inside are not
     except (OSError, RuntimeError) as error:
         raise LoadError(f"There is no dump at {path}.", "Check the path.") from error
-    listing = listed(root, limits or Limits())
+    listing = expanded(listed(root, limits or Limits()), scratch)
     unread: Counter[str] = Counter()
     opened = []
     for file in claimed(listing.files):
@@ -104,4 +107,4 @@ def _titles() -> list[Loader]:
 
 
 def _label(root: Path) -> str:
-    return root.name or str(root)
+    return (stem_of(root.name) if root.is_file() else root.name) or str(root)

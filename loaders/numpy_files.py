@@ -34,8 +34,13 @@ def is_npy(head: bytes, path: Path) -> bool:
     return path.suffix == _SUFFIX and npy_header.SIGNATURE.startswith(head)
 
 
-def is_npz(head: bytes, _: Path) -> bool:
-    """Whether a file is a zip archive whose first member is called like an array."""
+def is_npz(head: bytes, path: Path) -> bool:
+    """Whether a file is a zip archive whose first member is called like an array.
+
+    What is called `.zip` may hold anything: it is unpacked.
+    """
+    if path.suffix.lower() == ".zip":
+        return False
     length = int.from_bytes(head[_NAME_LENGTH], "little")
     name = head[_NAME_AT : _NAME_AT + length]
     return head.startswith(archive.SIGNATURE) and name.endswith(_SUFFIX.encode())
