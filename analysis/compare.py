@@ -13,6 +13,7 @@ import numpy as np
 from blake3 import blake3
 
 from analysis.floor import default_tolerance
+from analysis.logical import with_logical_format
 from analysis.matching import Matching, match
 from analysis.summaries import summary_of, unrelated
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings, SummaryPair
@@ -23,7 +24,7 @@ from core.tensors import TensorInfo, TensorSummary
 from metrics import accumulator, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 
 CHUNK_ELEMENTS = 1 << 22  # some segments of the engine for each core; memory grows with it
 _SIDE_BYTES = 1 << 20  # chunks from here on are hashed beside the statistics
@@ -106,6 +107,8 @@ class _Reader:
         self.done_pairs = self.done_bytes = 0
 
     def pair(self, a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:
+        a = with_logical_format(self.reference, a)
+        b = with_logical_format(self.candidate, b)
         tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
         pair = Pair(a, b, how, tolerance, problem=incomparable(a, b))
         if pair.problem is not None:
