@@ -46,6 +46,9 @@ def expanded(listing: Listing, into: Path | None) -> Listing:
             inside = _members(file, into or _scratch())
         except RefusedError as refusal:
             found.problems.append(refusal.problem)
+        except OSError as error:  # a full disk, or a folder that must not be written
+            reason = f"it cannot be unpacked: {error.strerror}."
+            found.problems.append(Problem("unreadable", file.name, reason))
         else:
             above = "" if alone else f"{stem_of(file.name)}/"
             top = _top([each.name for each in inside.files])
