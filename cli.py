@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.compare import Progress, Report, compare
+from analysis.compare import compare
 from analysis.export import comparison_json
+from analysis.progress import Progress, Report
 from analysis.table import pair_table
 from analysis.verdict import judge
 from charts.names import plain
@@ -119,10 +120,10 @@ def _print_problems(run: Run) -> None:
 
 def _compare(arguments: argparse.Namespace) -> int:
     dumps = (arguments.reference, arguments.candidate)
-    runs = [open_run(dump, template=arguments.template) for dump in dumps]
-    for run in runs:
+    reference, candidate = (open_run(dump, template=arguments.template) for dump in dumps)
+    for run in (reference, candidate):
         _print_problems(run)
-    comparison = compare(*runs, _settings(arguments), _progress())
+    comparison = compare(reference, candidate, _settings(arguments), _progress())
     return _report(_Answer(comparison, judge(comparison)), arguments)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from core.comparison import Pair, SummaryPair
-from core.runs import Array
+from core.errors import LoadError
+from core.runs import Array, Run
 from core.tensors import TensorInfo, TensorSummary
 from metrics import formats
 
@@ -35,6 +37,21 @@ def summary_of(chunks: Iterable[Array]) -> TensorSummary:
         return TensorSummary()
     norm = _norm(np.array(norms))
     return TensorSummary(float(min(lows)), float(max(highs)), float(sum(sums) / count), norm)
+
+
+def summarised(runs: tuple[Run, Run], pair: Pair) -> Pair:
+    """A pair compared by statistics; those of a side that has values are computed from them."""
+    a, b = pair.reference, pair.candidate
+    try:
+        summary = SummaryPair(_said(runs[0], a), _said(runs[1], b))
+    except LoadError as error:
+        return replace(pair, problem=f"cannot be read: {error}")
+    problem = unrelated(summary, a, b)
+    return replace(pair, problem=problem, summary=None if problem else summary)
+
+
+def _said(run: Run, tensor: TensorInfo) -> TensorSummary:
+    return tensor.summary or summary_of(run.chunks(tensor.id))
 
 
 def _norm(values: Array) -> float:

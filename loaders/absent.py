@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from core.errors import NotHereError
 from core.runs import Array, Selection
@@ -33,8 +33,9 @@ class Absent:
     """Stands where values would be."""
 
     where: str
+    seekable: ClassVar[bool] = True
 
-    def chunks(self, elements: int) -> Iterator[Array]:  # noqa: ARG002
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:  # noqa: ARG002
         """NotHereError."""
         raise self._error()
 
