@@ -13,7 +13,7 @@ import stat
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from core.runs import Problem
 from loaders.archive import SIGNATURE, Member, members_of
@@ -116,10 +116,15 @@ def _parts(name: str, where: str) -> list[str]:
     return parts
 
 
+def is_tar(head: bytes) -> bool:
+    """Whether bytes begin as a tar of this century."""
+    return head[_TAR_AT:].startswith(_TAR)
+
+
 def is_archive(head: bytes) -> bool:
     """Whether a file begins as zip, tar, gzip, bzip2 or xz."""
     zipped = head.startswith((SIGNATURE, _EMPTY_ZIP))
-    return zipped or is_compressed(head) or head[_TAR_AT:].startswith(_TAR)
+    return zipped or is_compressed(head) or is_tar(head)
 
 
 def unpack(path: Path, into: Path, limits: Limits, *, name: str = "") -> tuple[Problem, ...]:
@@ -144,7 +149,7 @@ def unpack(path: Path, into: Path, limits: Limits, *, name: str = "") -> tuple[P
             if head.startswith((SIGNATURE, _EMPTY_ZIP)):
                 _unzip(unpacking, bytes_)
             else:
-                _untar(unpacking, Metered(descriptor, bytes_, head, most * 2 + limits.document))
+                _unroll(unpacking, Metered(descriptor, bytes_, head, most * 2 + limits.document))
     except BaseException:
         shutil.rmtree(into, ignore_errors=True)
         raise
@@ -167,6 +172,15 @@ def _pieces(bytes_: FileBytes, member: Member) -> Iterator[bytes]:
         end = member.offset + member.stored
         for at in range(member.offset, end, _COPIED):
             yield os.pread(descriptor, min(_COPIED, end - at), at)
+
+
+def _unroll(unpacking: Unpacking, stream: Metered) -> None:
+    """A tar, compressed or not, or one file that was compressed alone."""
+    if is_tar(stream.peek(_HEAD)):
+        _untar(unpacking, stream)
+    else:
+        name = PurePosixPath(unpacking.file.path.name)
+        unpacking.add(name.stem or "dump", iter(lambda: stream.read(_COPIED), b""))
 
 
 def _untar(unpacking: Unpacking, stream: Metered) -> None:

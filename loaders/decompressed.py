@@ -72,7 +72,13 @@ class Metered:
         self._start = next((make for magic, make in _MAGIC.items() if head.startswith(magic)), None)
         self._machine = self._start() if self._start else None
         self._at = self.made = 0
+        self._ahead = b""
         self._allowed = most
+
+    def peek(self, count: int) -> bytes:
+        """The next bytes, which are read again."""
+        self._ahead = self.read(count)
+        return self._ahead
 
     def allow(self, nbytes: int) -> None:
         """Give at most this many bytes until the next call."""
@@ -80,7 +86,9 @@ class Metered:
 
     def read(self, count: int) -> bytes:
         """At most `count` bytes, fewer only at the end."""
-        parts, missing = [], count
+        parts = [self._ahead[:count]]
+        self._ahead = self._ahead[count:]
+        missing = count - len(parts[0])
         while missing > 0:
             part = self._some(min(missing, _PIECE))
             if not part:

@@ -132,6 +132,15 @@ def test_formats_with_a_grammar_of_their_own_keep_it(tmp_path: Path) -> None:
     assert list(run.tensors) == ["step0/rank0/fc_forward_output_0"]
 
 
+def test_every_template_of_the_guide_is_one() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "adding-a-loader.md").read_text()
+    table = text.partition("| written by | template |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[2].strip(" `") for line in table.splitlines() if "`" in line]
+    assert len(rows) == 3
+    for row in rows:
+        assert parsed(row).text == row
+
+
 def test_the_shell_takes_a_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "fc.out.npy", ONES)
     assert cli.main(["inspect", str(tmp_path), "--template", "{module}.{slot}"]) == 0
