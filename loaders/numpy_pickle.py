@@ -12,9 +12,9 @@ from loaders.dtypes import canonical
 from loaders.encoding import meant
 from loaders.naming import Stored
 from loaders.part import RefusedError
+from loaders.pickle_machine import Machine
 from loaders.stretches import FileBytes
 from loaders.strided import strided
-from loaders.torch_pickle import Machine
 
 # Bytes in a program, and how many say their length.
 _BYTES: Mapping[str, int] = {"SHORT_BINBYTES": 1, "BINBYTES": 4, "BINBYTES8": 8, "BYTEARRAY8": 8}

@@ -13,9 +13,10 @@ from loaders.dtypes import BITS, canonical, holds
 from loaders.encoding import Encoding, meant
 from loaders.naming import Stored
 from loaders.part import DumpFile, RefusedError, Source
+from loaders.pickle_machine import Opaque
 from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
-from loaders.torch_pickle import LONGEST, Described, Opaque, described
+from loaders.torch_pickle import LONGEST, Described, described
 
 Order = Literal["<", ">"]
 
