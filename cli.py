@@ -36,6 +36,7 @@ from metrics import CPU, METRICS
 
 PASS, FAIL, COULD_NOT_COMPARE = 0, 1, 2
 _EXIT = {"fault": FAIL, "watch": FAIL, "rounding": PASS, "uncompared": COULD_NOT_COMPARE}
+_TEMPLATE = "what file names mean, for example 'step{step}/{module}.{slot}.{argument}'"
 _PROSE = 1000  # characters; names are cut much earlier
 _SHOWN_METRICS = ("relative_l2", "cosine_distance", "max_abs_error", "ulp_p99")
 
@@ -64,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("folder", type=Path)
     inspect.add_argument("tensor", nargs="?", help="id of one tensor, whose values are printed")
     inspect.add_argument("--slice", default="", help="part of the tensor, for example '0, 2:5'")
+    inspect.add_argument("--template", help=_TEMPLATE)
     inspect.set_defaults(run=_inspect)
 
     two = commands.add_parser("compare", help="compare two dumps: verdict, first divergence, pairs")
@@ -78,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster")
     _add_pairing(two)
     two.add_argument("--device", default=CPU, help="cpu (default), or cuda, cuda:1 … by PyTorch")
+    two.add_argument("--template", help=f"{_TEMPLATE}; for both dumps")
     two.set_defaults(run=_compare)
 
     kept = commands.add_parser("show", help="a comparison of the workspace or in a file")
@@ -119,7 +122,7 @@ def _add_pairing(two: argparse.ArgumentParser) -> None:
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
-    run = open_run(arguments.folder)
+    run = open_run(arguments.folder, template=arguments.template)
     if arguments.tensor:
         return _inspect_tensor(run, arguments.tensor, arguments.slice)
     if arguments.slice:
@@ -150,15 +153,16 @@ def _print_problems(run: Run) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    runs = [open_run(arguments.reference), open_run(arguments.candidate)]
-    for run in runs:
+    dumps = (arguments.reference, arguments.candidate)
+    reference, candidate = (open_run(dump, template=arguments.template) for dump in dumps)
+    for run in (reference, candidate):
         _print_problems(run)
     settings = _settings(arguments)
     with _executor(arguments) as executor:
         if arguments.save:
-            return _compare_and_save(arguments, runs, settings, executor)
+            return _compare_and_save(arguments, (reference, candidate), settings, executor)
         comparison = compare(
-            *runs, settings, _progress(), executor=executor, device=arguments.device
+            reference, candidate, settings, _progress(), executor=executor, device=arguments.device
         )
     return _report(_Answer(comparison, judge(comparison)), arguments)
 

@@ -16,9 +16,11 @@ from analysis.batches import Piece, Subject, Task, batches, pieces_of, sides_of,
 from analysis.coverage import coverage
 from analysis.execution import Executor, Ledger, Memory, run_elsewhere, run_here
 from analysis.floor import default_tolerance
+from analysis.logical import with_logical_format
 from analysis.matching import Matching, match, picked
 from analysis.measuring import UNREADABLE, Outline
 from analysis.progress import Report, Teller
+from analysis.summaries import summarised
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
 from core.errors import CompareError
 from core.numbers import shape
@@ -82,14 +84,18 @@ class _Plan:
     """What is measured: pairs in their order, then tensors of which only the digest counts."""
 
     def __init__(self, runs: tuple[Run, Run], matching: Matching, settings: Settings) -> None:
-        self._pairs = [_pair(a, b, how, settings) for a, b, how in matching.pairs]
-        self._compared = [n for n, pair in enumerate(self._pairs) if pair.problem is None]
+        self._pairs = [_pair(runs, *matched, settings) for matched in matching.pairs]
+        self._compared = [n for n, pair in enumerate(self._pairs) if _has_elements(pair)]
         paired = [self._pairs[n] for n in self._compared]
         self._runs = extended(*runs, paired)
         self._subjects = [
             *(Subject(*names_in_extended(p), p.tolerance) for p in paired),
             *_alone(self._pairs, matching),
         ]
+        self._as_measured = (
+            _with_formats(self._runs[0], [pair.reference for pair in paired]),
+            _with_formats(self._runs[1], [pair.candidate for pair in paired]),
+        )
 
     def measured(
         self, ledger: Ledger, executor: Executor | None, report: Report, device: str
@@ -99,7 +105,9 @@ class _Plan:
         teller = self._teller(report, pieces)
         threads = _CORES if executor is None else 1
         known = frozenset(pieces)
-        work = batches(self._runs, self._subjects, known=known, threads=threads, device=device)
+        work = batches(
+            self._as_measured, self._subjects, known=known, threads=threads, device=device
+        )
         if executor is None:
             done = run_here(work, ledger, teller)
         else:
@@ -110,8 +118,10 @@ class _Plan:
         return [self._folded(number, pieces) for number in range(len(self._subjects))]
 
     def pairs(self, found: Sequence[Outline], ledger: Ledger) -> tuple[Pair, ...]:
-        """All pairs in order, with statistics or a problem."""
-        pairs = list(self._pairs)
+        """All pairs in order, with statistics, a summary or a problem."""
+        pairs = [
+            p if p.problem or _has_elements(p) else summarised(self._runs, p) for p in self._pairs
+        ]
         for number, n in enumerate(self._compared):
             if found[number].problem is None:
                 stats = ledger.stats(number, pieces_of(math.prod(pairs[n].shape)))
@@ -160,20 +170,36 @@ class _Plan:
         return pieces_of(run.tensors[name].size)
 
 
-def _pair(a: TensorInfo, b: TensorInfo, how: Match, settings: Settings) -> Pair:
+def _pair(
+    runs: tuple[Run, Run], a: TensorInfo, b: TensorInfo, how: Match, settings: Settings
+) -> Pair:
+    a, b = with_logical_format(runs[0], a), with_logical_format(runs[1], b)
     tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
     pair = Pair(a, b, how, tolerance)
     return replace(pair, problem=incomparable(pair))
 
 
+def _has_elements(pair: Pair) -> bool:
+    """Whether a pair is compared element by element."""
+    return pair.problem is None and pair.reference.has_values and pair.candidate.has_values
+
+
+def _with_formats(run: Run, tensors: Sequence[TensorInfo]) -> Run:
+    """A run in which tensors have the formats in which they are compared."""
+    return replace(run, tensors={**run.tensors, **{tensor.id: tensor for tensor in tensors}})
+
+
 def _alone(pairs: Sequence[Pair], matching: Matching) -> Iterator[Subject]:
-    """Tensors of which only the digest is taken; those that are compared adapted are among them."""
-    apart = [pair for pair in pairs if pair.problem is not None or pair.adaptation is not None]
+    """Tensors of which only the digest is taken; those that are compared adapted are among them.
+
+    Those without values have none to read.
+    """
+    apart = [p for p in pairs if not _has_elements(p) or p.adaptation is not None]
     ours = (*(t for p in apart for t in p.members("reference")), *matching.unmatched_reference)
     theirs = (*(t for p in apart for t in p.members("candidate")), *matching.unmatched_candidate)
-    for name in dict.fromkeys(tensor.id for tensor in ours):
+    for name in dict.fromkeys(tensor.id for tensor in ours if tensor.has_values):
         yield Subject(name, None, None)
-    for name in dict.fromkeys(tensor.id for tensor in theirs):
+    for name in dict.fromkeys(tensor.id for tensor in theirs if tensor.has_values):
         yield Subject(None, name, None)
 
 
@@ -202,7 +228,8 @@ def incomparable(pair: Pair) -> str | None:
 
 def _summary(run: Run, digests: Mapping[str, str]) -> RunSummary:
     described = [
-        (t.id, t.dtype, t.storage_dtype, t.shape, digests[t.id]) for t in run.tensors.values()
+        (t.id, t.dtype, t.storage_dtype, t.shape, digests[t.id] if t.has_values else _said(t))
+        for t in run.tensors.values()
     ]
     return RunSummary(
         label=run.label,
@@ -213,6 +240,11 @@ def _summary(run: Run, digests: Mapping[str, str]) -> RunSummary:
         provenance=run.provenance,
         problems=run.problems,
     )
+
+
+def _said(tensor: TensorInfo) -> str:
+    """A digest of what a dump says of a tensor without values."""
+    return "" if tensor.summary is None else _digest_of(asdict(tensor.summary))
 
 
 def comparison_id(

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from core.adaptation import Adaptation
-from core.comparison import Comparison, Judgement, Pair, RunSummary
+from core.comparison import Comparison, Judgement, Pair, RunSummary, SummaryPair
 from core.coverage import Coverage
-from core.tensors import TensorInfo
+from core.tensors import TensorInfo, TensorSummary
 from metrics import METRICS
 
 SCHEMA_VERSION = 1
@@ -29,7 +29,7 @@ def comparison_json(comparison: Comparison, judgement: Judgement) -> dict[str, A
         "tolerance": _tolerance(comparison),
         "counts": {
             "pairs": len(comparison.pairs),
-            "compared": sum(p.stats is not None for p in comparison.pairs),
+            "compared": sum(p.is_compared for p in comparison.pairs),
             "unmatched_reference": len(comparison.unmatched_reference),
             "unmatched_candidate": len(comparison.unmatched_candidate),
             "problems": sum(p.problem is not None for p in comparison.pairs),
@@ -131,10 +131,26 @@ def _pair(pair: Pair, judgement: Judgement, n: int) -> dict[str, Any]:
         "times_floor": number(judgement.times_floor[n]),
         "added": number(judgement.added[n]),
         "problem": pair.problem,
+        "summary": None if pair.summary is None else _summary(pair.summary),
         "metrics": None
         if stats is None
         else {name: number(metric(stats)) for name, metric in METRICS.items()},
     }
+
+
+def _summary(pair: SummaryPair) -> dict[str, Any]:
+    return {"reference": _said(pair.reference), "candidate": _said(pair.candidate)}
+
+
+def _said(summary: TensorSummary) -> dict[str, Any]:
+    numbers = {name: getattr(summary, name) for name in ("minimum", "maximum", "mean", "norm")}
+    told = {name: None if value is None else _told(value) for name, value in numbers.items()}
+    return {**told, "checksum": summary.checksum or None}
+
+
+def _told(value: float) -> float | str:
+    """A number that a dump states; unlike a metric's, its NaN is a statement."""
+    return "nan" if math.isnan(value) else number(value) or 0.0
 
 
 def _divergence(comparison: Comparison, pairs: list[dict[str, Any]], first: int) -> dict[str, Any]:

@@ -66,4 +66,5 @@ def facts_of(pair: Pair) -> Row:
         "confidence": pair.match.confidence,
         "adaptation": "; ".join(map(step_in_words, steps)),
         "problem": pair.problem or "",
+        "basis": "" if pair.problem else "values" if pair.stats else "statistics",
     }

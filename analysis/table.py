@@ -14,7 +14,7 @@ from metrics import METRICS
 _FACTS = [
     *("tensor", "operator", "module", "module_class", "op", "slot", "pass", "step", "rank", "call"),
     *("order", "dtype_reference", "dtype_candidate", "shape", "elements"),
-    *("match", "match_note", "confidence", "adaptation", "problem"),
+    *("match", "match_note", "confidence", "adaptation", "problem", "basis"),
 ]
 
 
@@ -25,7 +25,7 @@ def pair_table(
     *,
     values: Mapping[str, Sequence[float] | FloatArray] | None = None,
 ) -> pd.DataFrame:
-    """One row per pair in execution order; metrics of a pair with a problem are NaN.
+    """One row per pair in execution order; metrics of a pair without values are NaN.
 
     `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair, unless their
     `values` are known.

@@ -10,7 +10,7 @@ from core.adaptation import Adaptation, RunSide, Shape
 from core.coverage import Coverage
 from core.runs import Problem
 from core.stats import PairStats
-from core.tensors import TensorInfo
+from core.tensors import TensorInfo, TensorSummary
 
 Verdict = Literal["fault", "watch", "inherited", "rounding", "uncompared"]
 MatchMethod = Literal["mapping", "exact", "normalised", "sequence", "fingerprint", "statistics"]
@@ -91,8 +91,24 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryPair:
+    """What is known of both sides of a pair when one of them, or both, has no values."""
+
+    reference: TensorSummary
+    candidate: TensorSummary
+
+    @property
+    def same_checksum(self) -> bool | None:
+        """Whether the checksums agree; None where one is missing or they are of other kinds."""
+        ours, theirs = self.reference.checksum, self.candidate.checksum
+        if not ours or ours.partition(":")[0] != theirs.partition(":")[0]:
+            return None
+        return ours == theirs
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
-    """One tensor as both runs hold it. Exactly one of `stats` and `problem` is set."""
+    """One tensor as both runs hold it. Exactly one of `stats`, `summary` and `problem` is set."""
 
     reference: TensorInfo
     candidate: TensorInfo
@@ -100,6 +116,12 @@ class Pair:
     tolerance: Tolerance
     stats: PairStats | None = None
     problem: str | None = None
+    summary: SummaryPair | None = None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether anything of the two sides was compared."""
+        return self.problem is None
 
     @property
     def adaptation(self) -> Adaptation | None:

@@ -89,7 +89,7 @@ def recorded(comparison: Comparison, judgement: Judgement) -> ComparisonRecord:
         verdict=judgement.verdict,
         first_divergence="" if first is None else comparison.pairs[first].reference.operator,
         worst_added=max((a for a in judgement.added if not math.isnan(a)), default=math.nan),
-        compared=sum(pair.stats is not None for pair in comparison.pairs),
+        compared=sum(pair.is_compared for pair in comparison.pairs),
         total=len(comparison.pairs) + len(comparison.unmatched_reference),
         created=now(),
     )

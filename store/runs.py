@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from blake3 import blake3
 
 from core.errors import ExplorerError, LoadError, NotHereError
+from loaders.template import parsed
 from store import catalogue
 from store.catalogue import Catalogue
 from store.comparisons import Kept
@@ -29,6 +30,7 @@ from store.workers import Future, Workers, explained
 
 _log = logging.getLogger(__name__)
 _ID_LENGTH = 20
+_TEMPLATE = "template"  # under which the run is read, kept with what it says of itself
 
 
 class Runs:
@@ -57,18 +59,27 @@ class Runs:
             raise NotHereError(f"This server has no run {run_id!r}.", hint)
         return catalogue.record(RunRecord, row)
 
-    def add_folder(self, path: Path, *, label: str | None, origin: Origin) -> RunRecord:
-        """Add a dump that stands on this machine; the same unchanged dump is added once."""
+    def add_folder(
+        self, path: Path, *, label: str | None, origin: Origin, template: str | None = None
+    ) -> RunRecord:
+        """Add a dump that stands on this machine; the same unchanged dump is added once.
+
+        With another template than before it is read again.
+        """
         place = self._permitted(path)
         record = RunRecord(
             id=_folder_id(place),
+            provenance=_kept(template),
             label=label or place.name,
             origin=origin,
             path=str(place),
             status="reading",
             created=now(),
         )
-        return self._add(record)
+        known = self._add(record)
+        if template and known.provenance.get(_TEMPLATE) != template:
+            return self.set_template(known.id, template)
+        return known
 
     def add_upload(self, received: Received) -> RunRecord:
         """Add a complete upload."""
@@ -82,6 +93,12 @@ class Runs:
         )
         return self._add(record)
 
+    def set_template(self, run_id: str, template: str | None) -> RunRecord:
+        """Have a run described again under a template, or under none; it keeps its id."""
+        kept = _kept(template)
+        self._update(run_id, provenance=kept)
+        return self._restart(replace(self.get(run_id), provenance=kept))
+
     def dump(self, record: RunRecord) -> Dump:
         """What a worker opens; NotHereError when the dump is gone or no longer the same."""
         path = Path(record.path)
@@ -91,7 +108,9 @@ class Runs:
             raise NotHereError(
                 f"The dump of {record.label} has changed since it was read.", "Add it again."
             )
-        return Dump(record.id, record.path, record.label)
+        scratch = str(self._layout.unpacked / record.id)
+        template = record.provenance.get(_TEMPLATE, "")
+        return Dump(record.id, record.path, record.label, scratch, template)
 
     def resume(self) -> None:
         """Describe again what a server that is gone was about to describe."""
@@ -176,6 +195,11 @@ class Runs:
 
 def _failure(error: ExplorerError) -> dict[str, str]:
     return {"status": "failed", "error": error.message, "error_hint": error.hint}
+
+
+def _kept(template: str | None) -> dict[str, str]:
+    """What a run record keeps of a template until the run was read; LoadError if it is none."""
+    return {_TEMPLATE: parsed(template).text} if template else {}
 
 
 def _folder_id(path: Path) -> str:

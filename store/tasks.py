@@ -19,15 +19,28 @@ _opened: Recent[Run] = Recent(_OPEN_RUNS)
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A dump to open. The run id changes when the dump does, so it says what may be reused."""
+    """A dump to open. The run id changes when the dump does, so it says what may be reused.
+
+    Archives are unpacked into `scratch`, which a worker may write to.
+    """
 
     run_id: str
     path: str
     label: str
+    scratch: str
+    template: str = ""
 
     def open(self) -> Run:
         """The run; its description is kept in memory for the next task."""
-        return _opened.get(self.run_id, lambda: loaders.open_run(Path(self.path), label=self.label))
+        return _opened.get(f"{self.run_id} {self.template}", self._opened)
+
+    def _opened(self) -> Run:
+        return loaders.open_run(
+            Path(self.path),
+            label=self.label,
+            scratch=Path(self.scratch),
+            template=self.template or None,
+        )
 
 
 def call(

@@ -112,13 +112,26 @@ class Workspace:
         return self._runs.get(run_id)
 
     def add_folder(
-        self, path: Path, *, label: str | None = None, origin: Origin = "folder"
+        self,
+        path: Path,
+        *,
+        label: str | None = None,
+        origin: Origin = "folder",
+        template: str | None = None,
     ) -> RunRecord:
         """Add a dump on this machine; a worker describes it. LoadError outside permitted folders.
 
-        The same unchanged dump is added once. It may be compared at once, also while it is read.
+        The same unchanged dump is added once; with another template it is read again. It may be
+        compared at once, also while it is read.
         """
-        return self._runs.add_folder(path, label=label, origin=origin)
+        return self._runs.add_folder(path, label=label, origin=origin, template=template)
+
+    def set_template(self, run_id: str, template: str | None) -> RunRecord:
+        """Have a run read again, its names under a template or as they are; LoadError if bad.
+
+        Its tensors are called otherwise then: values behind earlier comparisons are not found.
+        """
+        return self._runs.set_template(run_id, template)
 
     def add_upload(self, received: Received) -> RunRecord:
         """Add a complete upload; the run has the upload's id."""
@@ -308,7 +321,9 @@ class Workspace:
                 *map(str, self._options.readable),
                 str(cache_folder()),  # readable only: its code also runs outside the workers
             ),
-            writable=(str(self._layout.comparisons), str(self._layout.jobs)),
+            writable=tuple(
+                map(str, (self._layout.comparisons, self._layout.jobs, self._layout.unpacked))
+            ),
             private=str(self._layout.root),
             nbytes=self._options.memory,
         )

@@ -1,6 +1,7 @@
 """Runs, jobs and questions of a workspace, with real workers on small real dumps."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -141,6 +142,37 @@ def test_a_folder_that_is_no_dump_fails_with_the_loaders_words(
     assert run.error
     with pytest.raises(CompareError, match="cannot be compared"):
         workspace.submit(run.id, run.id)
+
+
+def test_an_archive_becomes_a_run_and_its_values_are_there(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dump = write_dump(tmp_path / "dumps" / "a")
+    path = Path(shutil.make_archive(str(dump.parent / "packed"), "xztar", dump.parent, dump.name))
+    whole, packed = (described(workspace, workspace.add_folder(each)) for each in (dump, path))
+    assert packed.status == "ready"
+    assert packed.problems == ()
+    assert (packed.tensors, packed.nbytes) == (whole.tensors, whole.nbytes)
+    job = finished(workspace, workspace.submit(whole.id, packed.id))
+    assert job.comparison_id is not None
+    comparison = workspace.comparison(job.comparison_id)
+    assert all(pair.stats and pair.stats.equal == pair.stats.count for pair in comparison.pairs)
+
+
+def test_a_template_is_kept_with_the_run(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "dumps" / "fc.out.npy"
+    path.parent.mkdir()
+    np.save(path, np.ones(3))
+    plain = described(workspace, workspace.add_folder(path))
+    assert "template" not in plain.provenance
+    again = described(workspace, workspace.add_folder(path, template="{module}.{slot}"))
+    assert again.id == plain.id
+    assert again.provenance["template"] == "{module}.{slot}"
+    assert described(workspace, workspace.add_folder(path)).provenance == again.provenance
+    cleared = described(workspace, workspace.set_template(plain.id, None))
+    assert "template" not in cleared.provenance
+    with pytest.raises(LoadError, match="unknown"):
+        workspace.set_template(plain.id, "{modul}")
 
 
 @pytest.mark.parametrize("path", ["/etc", "dumps/../secret", "dumps/link", "/nowhere/at/all"])

@@ -12,7 +12,6 @@ from analysis.findings.inside.products import product_of
 from analysis.findings.precision import HEAD
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.transforms import slope_on
 from analysis.findings.trials import Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
 
