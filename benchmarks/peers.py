@@ -1,7 +1,7 @@
 """Comparing two dumps from the shell, against the tools of the field on the same tensors.
 
 The peers are installed into `build/peers`, a scratch environment of their own. Whole processes,
-start-up included, files in the page cache, each tool in turn and the best of two rounds. On a busy
+start-up included, files in the page cache, each tool in turn, the best of its rounds. On a busy
 machine processor time tells more than wall time. Peak memory is that of the largest process.
 msprobe computes six metrics, polygraphy its elementwise tolerances, we every statistic of
 `docs/metrics.md`.
@@ -13,28 +13,40 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.row import ROOT, Cost, Row, cost_of
 
 PEERS = ("torch==2.13.0", "mindstudio-probe==26.2.0", "polygraphy==0.53.6")
 ENVIRONMENT = ROOT / "build" / "peers"
-ROUNDS = 2
 MB = 1 << 20
-# Bytes of both dumps together; their tensors a side, elements of each, who compares them.
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes of both dumps together, how they are cut, who compares them, how often."""
+
+    nbytes: int
+    tensors: int
+    elements: int
+    peers: tuple[str, ...]
+    rounds: int
+
+
 SIZES = (
-    (1 << 30, 32, 4 * MB, ("msprobe", "polygraphy")),
-    (4 << 30, 64, 8 * MB, ("msprobe",)),
+    Size(1 << 30, 32, 4 * MB, ("msprobe", "polygraphy"), rounds=2),
+    Size(4 << 30, 64, 8 * MB, ("msprobe",), rounds=1),
 )
 
 
 def measure() -> Iterator[Row]:
     """Both sizes, our kernels compiled and not yet compiled."""
     _install()
-    for nbytes, tensors, elements, peers in SIZES:
+    for size in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            yield from _rows(Path(folder), nbytes, tensors, elements, peers)
+            yield from _rows(Path(folder), size)
 
 
 def _install() -> None:
@@ -51,20 +63,16 @@ def _in_environment(program: str) -> str:
     return str(ENVIRONMENT / "bin" / program)
 
 
-def _rows(
-    folder: Path, nbytes: int, tensors: int, elements: int, peers: Sequence[str]
-) -> Iterator[Row]:
-    what = f"compare, {nbytes >> 30} GB of float32 in two dumps"
-    commands = {tool: _command(tool, folder / tool) for tool in ("ours", *peers)}
+def _rows(folder: Path, size: Size) -> Iterator[Row]:
+    what = f"compare, {size.nbytes >> 30} GB of float32 in two dumps"
+    commands = {tool: _command(tool, folder / tool) for tool in ("ours", *size.peers)}
     for tool in commands:
-        _written(tool, folder / tool, tensors, elements)
+        _written(tool, folder / tool, size)
     cold = _cold(commands["ours"])
-    best = _best(commands, folder)
-    ours = best["ours"]
-    for peer in peers:
-        theirs = best[peer]
-        yield _row(f"{what}, against {peer}", ours, theirs)
-        yield _row(f"{what}, against {peer}, kernels not yet compiled", cold, theirs)
+    best = _best(commands, folder, size.rounds)
+    for peer in size.peers:
+        yield _row(f"{what}, against {peer}", best["ours"], best[peer])
+        yield _row(f"{what}, against {peer}, kernels not yet compiled", cold, best[peer])
 
 
 def _row(what: str, ours: Cost, theirs: Cost) -> Row:
@@ -76,11 +84,11 @@ def _row(what: str, ours: Cost, theirs: Cost) -> Row:
     return Row(what, value, reference, f"{wall:.1f}, of processor {cpu:.1f}")
 
 
-def _written(tool: str, folder: Path, tensors: int, elements: int) -> None:
+def _written(tool: str, folder: Path, size: Size) -> None:
     folder.mkdir()
     python = sys.executable if tool == "ours" else _in_environment("python")
     script = str(ROOT / "benchmarks" / "peer_dumps.py")
-    command = [python, script, tool, str(folder), str(tensors), str(elements)]
+    command = [python, script, tool, str(folder), str(size.tensors), str(size.elements)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -101,10 +109,10 @@ def _cold(command: list[str]) -> Cost:
         return cost_of(command, NUMBA_CACHE_DIR=empty)
 
 
-def _best(commands: dict[str, list[str]], folder: Path) -> dict[str, Cost]:
+def _best(commands: dict[str, list[str]], folder: Path, rounds: int) -> dict[str, Cost]:
     """The quickest run of each tool; they take turns."""
     found: dict[str, list[Cost]] = {tool: [] for tool in commands}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for tool, command in commands.items():
             shutil.rmtree(folder / tool / "out", ignore_errors=True)
             found[tool].append(cost_of(command))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,9 +196,10 @@ def _bits_together(
 def _require_blocks(stream: Stream, count: int, item: int, block: int) -> None:
     """The decoder trusts the stored lengths of the blocks: they must lie within the chunk."""
     stream.require(0 < block <= _LARGEST_BLOCK)
-    at = 12
+    at, data, length_at = 12, stream.data.data, struct.Struct(">I").unpack_from
     for _ in range(count // block + (count % block >= 8)):
-        at += 4 + stream.number(at, 4)
+        stream.require(at + 4 <= stream.data.size)
+        at += 4 + length_at(data, at)[0]  # there are hundreds: what is quick counts here
     stream.require(at + count % 8 * item <= stream.data.size)
 
 
