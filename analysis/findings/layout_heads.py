@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
+from analysis.findings.discrepancy import Array, Discrepancy
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.products import KINDS as PRODUCTS
 from analysis.findings.inside.products import Product, product_of
@@ -20,6 +20,7 @@ from analysis.replay.site import OperatorCall
 WIDTHS = (8, 16, 32, 64, 80, 96, 128, 256)
 # Partial products of every head with every head's weight: the square of this many.
 _MOST_HEADS = 16
+_LARGEST = 1 << 23  # elements of that least-squares problem
 
 
 def head_widths(scene: Scene) -> list[int]:
@@ -133,13 +134,17 @@ def permuted_input(scene: Scene) -> Iterator[Proposal]:
 
 def _permutation(scene: Scene, product: Product, width: int, count: int) -> list[int] | None:
     """For each block of the weight the block of the input it met; None when not one to one."""
+    some = _some_columns(scene, product, count**2)
+    if some is None:
+        return None
+    error, product = some
     blocks = [slice(i * width, (i + 1) * width) for i in range(count)]
     terms = [
         np.asarray(product.x[..., source] @ product.w[:, target].T)
         for target in blocks
         for source in blocks
     ]
-    found = multipliers(scene.error, terms).reshape(count, count)
+    found = multipliers(error, terms).reshape(count, count)
     order = [int(i) for i in found.argmax(1)]
     sure = np.abs(found - np.eye(count)[order]).max() < 0.2
     return order if sure and len(set(order)) == count else None
@@ -164,6 +169,24 @@ def stale_weight(scene: Scene) -> Iterator[Proposal]:
             facts = {"step": -1 if call.step is None else call.step}
             yield Trial(mechanism="stale_weight", predicted=predicted, prior=0.75, facts=facts)
         call = call.earlier
+
+
+def _some_columns(
+    scene: Scene, product: Product, terms: int
+) -> tuple[Discrepancy, Product] | None:
+    """As many output channels as keep the least squares small; None when none are left."""
+    rows = product.x.size // product.length
+    columns = min(len(product.w), _LARGEST // max(1, rows * terms))
+    if columns < 4:
+        return None
+    chosen = np.linspace(0, len(product.w) - 1, columns).astype(int)
+    part = replace(product, w=product.w[chosen], rest=np.zeros(1))
+    rest = np.broadcast_to(product.rest, scene.error.expected.shape)
+    error = scene.error
+    fewer = replace(
+        error, expected=error.expected - rest, observed=error.observed - rest
+    ).part((..., chosen))
+    return fewer, part
 
 
 def best_order(expected: Array, observed: Array, width: int) -> list[int] | None:

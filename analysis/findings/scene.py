@@ -16,6 +16,7 @@ from analysis.replay.site import OperatorCall, Side, Site
 from core.findings import Fact
 from core.runs import Array
 from core.tensors import TensorInfo
+from metrics.error import relative_l2
 from metrics.formats import coarser_of, format_of, kind
 
 Floats = NDArray[np.float64]
@@ -154,7 +155,8 @@ def _unreplayed(site: Site) -> Scene:
         valid = np.broadcast_to(np.asarray(site.valid, bool), expected.shape)
         if site.slot.startswith(("forward_params", "forward_input")):
             valid = np.ones(expected.shape, bool)
-        variance = _rounding(expected, twin.dtype, tensor.dtype) + _noise(site, expected)
+        variance = _rounding(expected, twin.dtype, tensor.dtype, site.slot)
+        variance = variance + _noise(site, expected)
         error = Discrepancy(expected, observed, variance, valid)
     return Scene(
         site=site,
@@ -176,26 +178,16 @@ def _noise(site: Site, expected: Floats) -> Floats | float:
         return 0.0
     handed = call.gradients_in if site.slot.startswith("backward") else call.inputs
     ids = {tensor.id for tensor in (*handed.values(), *call.inputs.values())}
-    stats = [p.stats for p in site.comparison.pairs if p.reference.id in ids and p.stats]
-    shares = [s.sum_sq_error / s.sum_sq_reference for s in stats if s.sum_sq_reference > 0]
-    share = max((s for s in shares if np.isfinite(s)), default=0.0)
-    own = format_of(coarser_of(site.candidate_call.run[site_tensor(site)].dtype, "float32"))
-    share = max(share, _ROUNDING_VARIANCE * own.unit_roundoff**2)
-    return np.asarray(share * (expected**2 + np.mean(expected**2)) / 2)
+    found = [relative_l2(p.stats) for p in site.comparison.pairs if p.reference.id in ids and p.stats]
+    share = max((one for one in found if np.isfinite(one)), default=0.0)
+    return np.asarray(share**2 * (expected**2 + np.mean(expected**2)) / 2)
 
 
-def site_tensor(site: Site) -> str:
-    """Id of the candidate's tensor at a site."""
-    tensor = tensor_at(site.candidate_call, site.slot)
-    if tensor is None:
-        raise KeyError(f"{site.candidate_call.operator} has no {site.slot}.")
-    return tensor.id
-
-
-def _rounding(values: Floats, reference: str, candidate: str) -> Floats:
-    """One rounding to the coarser format where the two differ; nothing where they do not."""
+def _rounding(values: Floats, reference: str, candidate: str, slot: str) -> Floats:
+    """One rounding to the coarser format; none for stored values of one format, which are copies."""
     coarse = coarser_of(reference, candidate)
-    if reference == candidate or kind(coarse) != "float":
+    stored = slot.startswith(("forward_params", "forward_input"))
+    if kind(coarse) != "float" or (stored and reference == candidate):
         return np.zeros(values.shape)
     roundoff = format_of(coarse).unit_roundoff
     return np.asarray(_ROUNDING_VARIANCE * (roundoff * values) ** 2)
