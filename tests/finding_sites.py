@@ -34,14 +34,19 @@ def call_of(
     module_class: str = "",
     dtype: str = "float32",
     step: int = 0,
+    order: int = 0,
     earlier: OperatorCall | None = None,
 ) -> OperatorCall:
-    """One call; keys are slot labels such as `forward_input.0`."""
+    """One call whose tensors stand from `order` on; keys are labels such as `forward_input.0`."""
     names = {f"{module}:{label}": label for label in tensors}
     arrays = dict(zip(names, tensors.values(), strict=True))
     facts = {
-        name: {"dtype": dtype if array.dtype.kind == "f" else array.dtype.name, "step": step}
-        for name, array in arrays.items()
+        name: {
+            "dtype": dtype if array.dtype.kind == "f" else array.dtype.name,
+            "step": step,
+            "order": order + place,
+        }
+        for place, (name, array) in enumerate(arrays.items())
     }
     run = run_of(arrays, facts=facts)
 
@@ -110,7 +115,9 @@ def site(
     tensors |= {f"forward_input.{n}": v for n, v in inputs.items()}
     tensors |= {f"forward_output.{n}": v for n, v in outputs.items()}
     step = 0 if earlier is None else (earlier.step or 0) + 1
-    call = call_of(tensors, dtype=dtype, module=module, earlier=earlier, step=step)
+    call = call_of(
+        tensors, dtype=dtype, module=module, earlier=earlier, step=step, order=100
+    )
     given = Operands(
         inputs=inputs,
         parameters=parameters,
@@ -122,7 +129,7 @@ def site(
     side = _side(call, output, given, observed, answer, counted)
     return Site(
         comparison=_comparison(),
-        reference_run=call.run,
+        reference_run=run_of({}),
         candidate_run=call.run,
         output=output,
         slot=f"forward_output.{output}",
@@ -175,7 +182,7 @@ def stored_site(
 ) -> Site:
     """A stored parameter or an input that differs between the runs; nothing is replayed."""
     left, right = (
-        call_of({slot: value}, dtype=dtype, module=module, step=1) for value in (reference, candidate)
+        call_of({slot: value}, dtype=dtype, module=module, step=1, order=100) for value in (reference, candidate)
     )
     return Site(
         comparison=_comparison(),
@@ -217,4 +224,11 @@ def gradient_site(made: Site, expected: Array, observed: Array, slot: str, floor
         ratio=local.ratio,
         worst=local.worst,
     )
-    return replace(made, output=argument, slot=slot, function=None, candidate=side)
+    return replace(
+        made,
+        output=argument,
+        slot=slot,
+        function=None,
+        candidate=side,
+        valid=np.ones(expected.shape, bool),
+    )
