@@ -138,4 +138,6 @@ def _not_replayed(replayed: Iterable[Replayed]) -> dict[str, str]:
 
     done = {o.reference.side.tensor.id for r in replayed for o in r.outputs if o.reference}
     reasons = {t.id: r.reason for r in replayed for t in outputs(r) if t.id not in done}
-    return {name: reason or "the function does not give this output" for name, reason in reasons.items()}
+    return {
+        name: reason or "the function does not give this output" for name, reason in reasons.items()
+    }

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.masks import MaskParts, mask_parts, variations
 from analysis.findings.inside.rotation import Rotation, rotation_of
 from analysis.findings.profiles import bounding_block
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
+from core.runs import Array
 
 # Positions tried for each token: around its own, and from 0 as far as this.
 _POSITIONS = 512
@@ -58,7 +58,10 @@ def _for_batch(parts: MaskParts, batch: int) -> MaskParts:
     kinds={"causal_mask"},
 )
 def wrong_mask(scene: Scene) -> Iterator[Proposal]:
-    """The mask itself was built with one part wrong: the same variations, compared exactly."""
+    """The mask itself was built with one part wrong: the same variations, compared exactly.
+
+    Sources as for masks inside attention; a boolean output leaves no room for rounding.
+    """
     expected = scene.error.expected
     if expected.ndim != 4:
         return
@@ -87,7 +90,7 @@ def foreign_block(scene: Scene) -> Iterator[Proposal]:
         if block is None:
             continue
         tokens = slice(block.start[1], block.stop[1])
-        facts: dict[str, int | str] = {"start": block.start[1], "stop": block.stop[1] - 1}
+        facts: Facts = {"start": block.start[1], "stop": block.stop[1] - 1}
         source = _source_of(error.observed[sample, :, tokens], error.expected, int(sample))
         if source:
             facts["source"] = source
@@ -107,7 +110,11 @@ def _source_of(block: Array, expected: Array, sample: int) -> str:
 
 @detector("cache_block_reuse", kinds={"attention"})
 def foreign_keys(scene: Scene) -> Iterator[Proposal]:
-    """Attention over a block of keys and values that belongs to another sequence of the batch."""
+    """Attention over a block of keys and values that belongs to another sequence of the batch.
+
+    For kernels that read a paged cache themselves. Source: public threads on block tables; blocks
+    of 8 to 64 tokens.
+    """
     model = attention_of(scene)
     if model is None or model.query is None or model.key is None or model.value is None:
         return
@@ -145,7 +152,7 @@ def positions(scene: Scene) -> Iterator[Proposal]:
         return
     own = model.positions.astype(np.int64)
     for name, value, changed in _rules(own):
-        facts = {name: value}
+        facts: Facts = {name: value}
         predicted = model.at(changed).output()
         yield Trial(mechanism="position_offset", predicted=predicted, prior=0.7, facts=facts)
     if own.size <= _TOKENS:

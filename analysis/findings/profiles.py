@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from core.runs import Array
+
 Mask = NDArray[np.bool_]
 
 # Widths in which kernels cut their outputs and reductions.
@@ -16,7 +17,7 @@ TILES = (8, 16, 32, 64, 128, 256)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A box around wrong elements: `start` and `stop` per axis, and the share of it that is wrong."""
+    """A box around wrong elements: `start`, `stop` per axis, and the share of it that is wrong."""
 
     start: tuple[int, ...]
     stop: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Detectors of stored parameters that differ: transposed, permuted, stale, scaled, or all of them."""
+"""Detectors of stored parameters that differ: transposed, permuted, stale, scaled, or all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.layout_heads import WIDTHS, best_order
 from analysis.findings.parallel import SHARDS
 from analysis.findings.precision import HEAD
@@ -16,8 +15,10 @@ from analysis.findings.registry import detector
 from analysis.findings.routing import number, siblings
 from analysis.findings.scene import Scene, tensor_at
 from analysis.findings.transforms import factor
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from core.comparison import Pair
+from core.runs import Array
+from metrics.error import relative_l2
 from metrics.formats import coarser_of, format_of, kind
 
 # Two modules with a wrong weight are a fault, more are another checkpoint.
@@ -34,10 +35,13 @@ def _reference(scene: Scene) -> Array | None:
 
 @detector("different_weights", slots=("parameter",))
 def another_checkpoint(scene: Scene) -> Iterator[Proposal]:
-    """Stored weights differ in more than two modules: the runs start from different weights."""
+    """Stored weights differ in more than two modules: the runs start from different weights.
+
+    Triage: one or two wrong weights are a loading fault, many are another checkpoint.
+    """
     pairs = scene.site.comparison.pairs
     differing = {p.reference.operator for p in pairs if _differs(p)}
-    facts = {"modules": len(differing)}
+    facts: Facts = {"modules": len(differing)}
     if len(differing) > _FAULTY_MODULES:
         yield Sign(mechanism="different_weights", confidence=0.9, facts=facts)
     else:
@@ -55,20 +59,21 @@ def _differs(pair: Pair) -> bool:
     coarse = coarser_of(pair.reference.dtype, pair.candidate.dtype)
     if pair.reference.dtype == pair.candidate.dtype or kind(coarse) != "float":
         return True
-    roundoff = format_of(coarse).unit_roundoff
-    size = np.sqrt(pair.stats.sum_sq_reference)
-    return bool(np.sqrt(pair.stats.sum_sq_error) > 2 * roundoff * size)
+    return relative_l2(pair.stats) > 2 * format_of(coarse).unit_roundoff
 
 
 @detector("weight_transposed", slots=("parameter",))
 def stored_transposed(scene: Scene) -> Iterator[Proposal]:
-    """The stored weight is the reference's transpose, or its memory in the other shape."""
+    """The stored weight is the reference's transpose, or its memory in the other shape.
+
+    Source: public threads on converters; equal within one rounding to bfloat16.
+    """
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.ndim != 2:
         return
     for other in (reference.T, reference.T.reshape(reference.shape)):
         if other.shape == observed.shape and _equal(other, observed):
-            facts = {"place": "stored weight"}
+            facts: Facts = {"place": "stored weight"}
             yield Sign(mechanism="weight_transposed", confidence=0.98, facts=facts)
             return
 
@@ -89,13 +94,16 @@ def one_more(scene: Scene) -> Iterator[Proposal]:
         return
     for step in (1.0, -1.0):
         if _equal(reference + step, scene.error.observed) and reference.size > 1:
-            facts = {"place": "stored weight", "offset": step}
+            facts: Facts = {"place": "stored weight", "offset": step}
             yield Sign(mechanism="norm_weight_plus1", confidence=0.98, facts=facts)
 
 
 @detector("same_shard", slots=("parameter",))
 def stored_shard(scene: Scene) -> Iterator[Proposal]:
-    """The stored weight is one shard of the reference's, repeated, along either axis."""
+    """The stored weight is one shard of the reference's, repeated, along either axis.
+
+    Source: public threads on ranks that all cut the first slice of a checkpoint.
+    """
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape:
         return
@@ -103,7 +111,7 @@ def stored_shard(scene: Scene) -> Iterator[Proposal]:
         for count in (c for c in SHARDS if reference.shape[axis] % c == 0):
             for shard, piece in enumerate(np.split(reference, count, axis)):
                 if _equal(np.concatenate([piece] * count, axis), observed):
-                    facts = {"shard": shard, "shards": count}
+                    facts: Facts = {"shard": shard, "shards": count}
                     yield Sign(mechanism="same_shard", confidence=0.97, facts=facts)
                     return
 
@@ -128,7 +136,7 @@ def permuted_rows(scene: Scene) -> Iterator[Proposal]:
                 continue
             fused = any(w in scene.site.slot + scene.call.module for w in ("w13", "gate_up"))
             slug = "gate_up_swap" if fused and order == [1, 0] else "head_permuted"
-            facts = {"order": ", ".join(map(str, order[:16])), "width": width}
+            facts: Facts = {"order": ", ".join(map(str, order[:16])), "width": width}
             yield Sign(mechanism=slug, confidence=0.95, facts=facts)
             return
     if np.array_equal(np.sort(reference, None), np.sort(observed, None)):
@@ -138,7 +146,10 @@ def permuted_rows(scene: Scene) -> Iterator[Proposal]:
 
 @detector("stale_weight", slots=("parameter",))
 def earlier_weight(scene: Scene) -> Iterator[Proposal]:
-    """The stored weight is that of an earlier step, of either run."""
+    """The stored weight is that of an earlier step, of either run.
+
+    Source: public threads on weight synchronisation, lag -1 after each sync.
+    """
     for call in (*scene.site.calls_candidate, *scene.site.calls_reference):
         if call.operator != scene.call.operator or call.order == scene.call.order:
             continue
@@ -147,14 +158,17 @@ def earlier_weight(scene: Scene) -> Iterator[Proposal]:
         if tensor is None or tensor.shape != scene.tensor.shape or not before:
             continue
         if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
-            facts = {"step": -1 if call.step is None else call.step}
+            facts: Facts = {"step": -1 if call.step is None else call.step}
             yield Sign(mechanism="stale_weight", confidence=0.96, facts=facts)
             return
 
 
 @detector("expert_mapping", slots=("parameter",))
 def other_expert(scene: Scene) -> Iterator[Proposal]:
-    """The stored weight is another expert's."""
+    """The stored weight is another expert's.
+
+    Source: public threads on expert placement; equal within one rounding to bfloat16.
+    """
     if scene.twin is None:
         return
     for call in siblings(scene.twin, scene.site.calls_reference):
@@ -162,14 +176,17 @@ def other_expert(scene: Scene) -> Iterator[Proposal]:
         if tensor is None or tensor.shape != scene.tensor.shape:
             continue
         if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
-            facts = {"expert": number(scene.call.module), "other": number(call.module)}
+            facts: Facts = {"expert": number(scene.call.module), "other": number(call.module)}
             yield Sign(mechanism="expert_mapping", confidence=0.97, facts=facts)
             return
 
 
 @detector("lmhead_untied", slots=("parameter",))
 def other_head(scene: Scene) -> Iterator[Proposal]:
-    """The output head's stored weight is unrelated to the reference's."""
+    """The output head's stored weight is unrelated to the reference's.
+
+    Source: public threads on heads neither tied nor loaded: cosine near 0, standard deviation 0.02.
+    """
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape:
         return
@@ -184,13 +201,16 @@ def other_head(scene: Scene) -> Iterator[Proposal]:
 
 @detector("padding_idx_zero", slots=("parameter",))
 def zero_row(scene: Scene) -> Iterator[Proposal]:
-    """One row of a table is zero, all others are the reference's."""
+    """One row of a table is zero, all others are the reference's.
+
+    Source: public threads on padding indices set on one side only.
+    """
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape or reference.ndim != 2:
         return
     wrong = np.nonzero((reference != observed).any(1))[0]
     if wrong.size == 1 and not observed[wrong[0]].any():
-        facts = {"token": int(wrong[0])}
+        facts: Facts = {"token": int(wrong[0])}
         yield Sign(mechanism="padding_idx_zero", confidence=0.97, facts=facts)
 
 
@@ -204,14 +224,17 @@ def zero_row(scene: Scene) -> Iterator[Proposal]:
     slots=("parameter",),
 )
 def quantised_parameter(scene: Scene) -> Iterator[Proposal]:
-    """Codes, zero points, scales and biases off by the usual confusions."""
+    """Codes, zero points, scales and biases off by the usual confusions.
+
+    Source: public threads on packing order, on zero points minus one, on inverted scales.
+    """
     reference, observed = _reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape:
         return
     name = scene.argument.lower()
     difference = np.unique(observed - reference)
     if "zero" in name and difference.size == 1:
-        facts = {"offset": int(difference[0])}
+        facts: Facts = {"offset": int(difference[0])}
         yield Sign(mechanism="zero_point_off", confidence=0.97, facts=facts)
     if reference.ndim == 2 and scene.dtype in ("int8", "uint8", "int32"):
         if any(np.array_equal(s, observed) for s in swapped_nibbles(reference)):
@@ -232,7 +255,7 @@ def _factors(scene: Scene, reference: Array, observed: Array) -> Iterator[Propos
     if "scale" in scene.argument.lower():
         for variant, form in forms.items():
             if _equal(form, observed):
-                facts: dict[str, float | str] = {"variant": variant}
+                facts: Facts = {"variant": variant}
                 yield Sign(mechanism="quant_scale_wrong", confidence=0.97, facts=facts)
     slope = float(factor(scene.error).ravel()[0])
     if slope and _equal(slope * reference, observed):

@@ -75,6 +75,8 @@ class Projections:
         before = tuple(range(self.error.ndim - 1))
         ones = self.counts.astype(np.float64)
         yield self._worst("row_factor", self.unit, self.error.ndim - 1, self._row + self._whole)
+        if self.part.side.answer.fixed_weights:
+            return
         yield self._worst("column_factor", self.unit, before, self._whole)
         yield self._worst("column_offset", ones, before, 0.0)
 

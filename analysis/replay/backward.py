@@ -25,7 +25,9 @@ _SAMPLES = 3
 _ONE_ROUNDING = 0.4247  # rms relative error of one rounding, in unit roundoffs
 
 
-def replay_backward(forward: Replayed, reads: tuple[Read | None, Read | None]) -> tuple[Output, ...]:
+def replay_backward(
+    forward: Replayed, reads: tuple[Read | None, Read | None]
+) -> tuple[Output, ...]:
     """The gradients that a replayed call hands on, on both sides; none where it has no backward."""
     if forward.fit is None or forward.kind not in GRADIENTS:
         return ()
