@@ -9,6 +9,7 @@ from dataclasses import replace
 from analysis.localise.setup import Given
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect
+from analysis.localise.transfer import Grown
 from analysis.replay.site import Site
 from core.findings import Fact, Finding, Hypothesis
 from core.tensors import TensorInfo
@@ -19,7 +20,11 @@ _SURE, _LEAST = 0.99, 0.6
 
 
 def findings_of(
-    given: Sequence[Given], suspects: Sequence[Suspect], sites: Sites, explain: Explain
+    given: Sequence[Given],
+    suspects: Sequence[Suspect],
+    grown: Sequence[Grown],
+    sites: Sites,
+    explain: Explain,
 ) -> list[Finding]:
     """One finding for each place, setup first, then in execution order.
 
@@ -33,6 +38,8 @@ def findings_of(
         found.append(((0 if finding.verdict == "setup" else 1, each.pair.reference.order), finding))
     for several in _by_place(suspects):
         found.append(((1, several[0].replayed.lead.order), _of_suspects(several, sites, explain)))
+    for one in grown[:1]:  # whatever grows later may have grown out of it
+        found.append(((1, one.pair.reference.order), _of_grown(one, sites, explain)))
     found.sort(key=lambda item: item[0])
     return [replace(finding, id=f"f{n + 1}") for n, (_, finding) in enumerate(found)]
 
@@ -94,6 +101,21 @@ def _of_suspects(several: Sequence[Suspect], sites: Sites, explain: Explain) -> 
         facts=facts,
     )
     return made if first.output.reference else replace(made, tensor="")
+
+
+def _of_grown(grown: Grown, sites: Sites, explain: Explain) -> Finding:
+    """A place told by growth alone: uncertain unless the call's own inputs were captured."""
+    site = sites.of_output(grown.call, grown.pair)
+    zone = () if grown.certain else tuple(filter(None, (grown.before, grown.call.operator)))
+    return _finding(
+        grown.pair.reference,
+        verdict="fault",
+        side="unknown",
+        confidence=min(0.9, _confidence(grown.times)),
+        hypotheses=explain(site) if site else (),
+        facts={"sign": "growth", "times": grown.times},
+        zone=zone,
+    )
 
 
 def _confidence(times: float) -> float:

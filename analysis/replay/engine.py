@@ -29,6 +29,7 @@ from analysis.replay.wiring import Source, around, completions, filled, missing
 from core.comparison import Comparison, Pair
 from core.errors import LoadError
 from core.runs import Array, Run
+from core.tensors import TensorInfo
 
 # R of the reference beyond which a function is not taken to be what the operator computes.
 TRUSTED = 3.0
@@ -49,6 +50,7 @@ class Engine:
 
     def __init__(self, comparison: Comparison, reference: Run, candidate: Run) -> None:
         self.comparison = comparison
+        self.run_reference, self.run_candidate = reference, candidate
         self.reference, self.candidate = calls_of(reference), calls_of(candidate)
         self.real = real_tokens(self.reference.values())
         self.pair_of = {p.reference.id: p for p in comparison.pairs}
@@ -70,6 +72,10 @@ class Engine:
             found.append(CallPair(call, self.candidate.get(key) if key else None))
         alone = [c for k, c in self.candidate.items() if k not in taken]
         return found + [CallPair(None, call) for call in alone]
+
+    def call_of(self, tensor: TensorInfo) -> OperatorCall | None:
+        """The reference's call that a tensor belongs to."""
+        return self.reference.get(key_of(tensor))
 
     def _counterpart(self, call: OperatorCall) -> CallKey | None:
         groups = (call.outputs, call.inputs, call.gradients_in, call.gradients_out)
