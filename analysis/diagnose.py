@@ -13,6 +13,7 @@ from analysis.localise.setup import differences
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import suspects
 from analysis.replay.engine import Engine
+from analysis.replay.modes import with_modes
 from analysis.replay.result import Output, Part, Replayed
 from core.comparison import Comparison
 from core.findings import Diagnosis, DiagnosisVerdict, Finding, Hypothesis, Replay
@@ -51,7 +52,7 @@ def diagnose(
     before each call is replayed and may raise to stop.
     """
     engine = Engine(comparison, reference, candidate)
-    replayed = _replayed(engine, progress)
+    replayed, modes = with_modes(_replayed(engine, progress))
     given = differences(comparison, reference, candidate, engine.real)
     sites = Sites(comparison, reference, candidate, engine.reference, engine.candidate)
     found = findings_of(given, suspects(replayed), sites, explain)
@@ -61,6 +62,7 @@ def diagnose(
         findings=tuple(found),
         replays=tuple(_replays(replayed)),
         not_replayed=_not_replayed(replayed),
+        modes=modes,
     )
 
 
@@ -136,4 +138,6 @@ def _not_replayed(replayed: Iterable[Replayed]) -> dict[str, str]:
 
     done = {o.reference.side.tensor.id for r in replayed for o in r.outputs if o.reference}
     reasons = {t.id: r.reason for r in replayed for t in outputs(r) if t.id not in done}
-    return {name: reason or "the function does not give this output" for name, reason in reasons.items()}
+    return {
+        name: reason or "the function does not give this output" for name, reason in reasons.items()
+    }

@@ -75,6 +75,8 @@ class Projections:
         before = tuple(range(self.error.ndim - 1))
         ones = self.counts.astype(np.float64)
         yield self._worst("row_factor", self.unit, self.error.ndim - 1, self._row + self._whole)
+        if self.part.side.answer.fixed_weights:
+            return
         yield self._worst("column_factor", self.unit, before, self._whole)
         yield self._worst("column_offset", ones, before, 0.0)
 
@@ -128,14 +130,9 @@ def _directions(
 
 
 def variants(function: Function, attributes: Attributes) -> Iterator[tuple[str, dict[str, Fact]]]:
-    """Other values of each attribute: every listed one, and a nudge of the continuous ones."""
+    """A nudge of each continuous attribute; listed ones are far enough apart for R to see."""
     now = {**function.defaults, **attributes}
-    for name, values in function.options.items():
-        factor = function.continuous.get(name)
+    for name, factor in function.continuous.items():
         value = now[name]
-        if factor is not None and isinstance(value, int | float) and value:
+        if isinstance(value, int | float) and value:
             yield name, {name: float(value) * factor}
-        elif factor is None:
-            for other in values:
-                if other not in (value, "auto"):
-                    yield name, {name: other}

@@ -6,7 +6,7 @@ another checkpoint, and then everything downstream is another experiment (taxono
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,8 +28,8 @@ What = Literal["different_inputs", "different_mask", "different_weights", "weigh
 FEW_MODULES = 2
 # Codes that requantising may move by one, as a share.
 _MOVED_CODES = 0.05
-# A scale that two quantisers of the same weight may disagree by.
-_SCALE = 1e-2
+# Elements that a quantiser may clip, as a share.
+_FEW_CLIPPED = 1e-2
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,41 +139,82 @@ def _beyond_cast(pair: Pair) -> bool:
 
 
 def _weights(comparison: Comparison, values: _Values) -> Iterator[Pair]:
-    known: dict[tuple[int | None, int | None, str, str], TensorInfo] = {
-        (t.step, t.rank, t.module, t.argument): t
-        for t in values.candidate.tensors.values()
-        if t.pass_ == "parameter"
-    }
-    for pair in comparison.pairs:
-        if pair.reference.pass_ != "parameter" or not (differs(pair) or pair.stats is None):
+    pairs = [p for p in comparison.pairs if p.reference.pass_ == "parameter"]
+    requantised = {_module(p) for p in pairs if _schemes_differ(p)}
+    for pair in pairs:
+        if not differs(pair) and pair.stats is not None:
             continue
         try:
-            if _is_wrong(pair, values, known):
-                yield pair
+            if _module(pair) not in requantised:
+                wrong = _is_wrong(pair, values)
+            else:
+                wrong = _schemes_differ(pair) and not _same_weight(pair, values)
         except LoadError:
             continue
+        if wrong:
+            yield pair
 
 
-def _is_wrong(
-    pair: Pair,
-    values: _Values,
-    known: dict[tuple[int | None, int | None, str, str], TensorInfo],
-) -> bool:
+def _module(pair: Pair) -> tuple[int | None, int | None, str]:
+    return (pair.reference.step, pair.reference.rank, pair.reference.module)
+
+
+def _schemes_differ(pair: Pair) -> bool:
+    """Whether one side holds codes and the other numbers, or codes of another format."""
+    sides = (pair.reference.dtype, pair.candidate.dtype)
+    return sides[0] != sides[1] and any(_is_code(dtype) for dtype in sides)
+
+
+def _is_code(dtype: str) -> bool:
+    return formats.kind(dtype) == "int" or dtype.startswith("float8")
+
+
+def _is_wrong(pair: Pair, values: _Values) -> bool:
     a, b, ours, theirs = pair.reference, pair.candidate, values.ours, values.theirs
-    kinds = formats.kind(a.dtype), formats.kind(b.dtype)
     if a.shape != b.shape:
         return sorted(a.shape) != sorted(b.shape) or not np.array_equal(ours(a).T, theirs(b))
-    if kinds == ("float", "float"):
-        return not cast_equal(ours(a), theirs(b), a.dtype, b.dtype)
-    if kinds == ("int", "int"):
+    if formats.kind(a.dtype) == "int":
         return not _codes_alike(ours(a), theirs(b))
-    if kinds == ("float", "int"):
-        scale = known.get((b.step, b.rank, b.module, f"{b.argument}_scale"))
-        zero = known.get((b.step, b.rank, b.module, f"{b.argument}_zero"))
-        if scale is not None:
-            made = [None if t is None else theirs(t) for t in (scale, zero)]
-            return not _dequantised_alike(ours(a), theirs(b), made)
-    return False
+    return not cast_equal(ours(a), theirs(b), a.dtype, b.dtype)
+
+
+def _same_weight(pair: Pair, values: _Values) -> bool:
+    """Whether both sides give the same weight to within a step of each, but for a few clipped.
+
+    Codes whose layout is not known (a packed format) are not accused.
+    """
+    sides = [
+        _dequantised(pair.reference, values.reference),
+        _dequantised(pair.candidate, values.candidate),
+    ]
+    if sides[0] is None or sides[1] is None or sides[0][0].shape != sides[1][0].shape:
+        return True
+    (a, step_a), (b, step_b) = sides[0], sides[1]
+    return bool(np.mean(np.abs(a - b) > 0.75 * (step_a + step_b)) < _FEW_CLIPPED)
+
+
+def _dequantised(tensor: TensorInfo, run: Run) -> tuple[Array, Array] | None:
+    """A weight in numbers and the size of a step at each; None where it cannot be told."""
+    codes = exact_values(run.read(tensor.id), tensor.dtype).astype(np.float64)
+    if not _is_code(tensor.dtype):
+        return codes, ulp(codes, tensor.dtype)
+    scale, zero = (_beside(tensor, run, suffix) for suffix in ("_scale", "_zero"))
+    rows = codes.shape[0]
+    if scale is None or codes.ndim != 2 or (scale.size != 1 and scale.size % rows):
+        return None
+    step = scale.reshape(rows, -1, 1) if scale.size != 1 else scale.reshape(1, 1, 1)
+    if codes.shape[1] % step.shape[1]:
+        return None
+    wide = codes.reshape(rows, step.shape[1], -1)
+    origin = 0.0 if zero is None else zero.astype(np.float64).reshape(rows, -1, 1)
+    unit = ulp(wide, tensor.dtype) if tensor.dtype.startswith("float8") else np.ones(wide.shape)
+    return ((wide - origin) * step).reshape(codes.shape), (unit * step).reshape(codes.shape)
+
+
+def _beside(tensor: TensorInfo, run: Run, suffix: str) -> Array | None:
+    """The scale or zero point recorded with a weight."""
+    found = run.tensors.get(f"{tensor.id}{suffix}")
+    return None if found is None else exact_values(run.read(found.id), found.dtype)
 
 
 def cast_equal(a: Array, b: Array, of_a: str, of_b: str) -> bool:
@@ -188,17 +229,3 @@ def cast_equal(a: Array, b: Array, of_a: str, of_b: str) -> bool:
 def _codes_alike(a: Array, b: Array) -> bool:
     off = np.abs(a.astype(np.int64) - b.astype(np.int64))
     return bool(off.max(initial=0) <= 1 and np.mean(off > 0) <= _MOVED_CODES)
-
-
-def _dequantised_alike(a: Array, codes: Array, made: Sequence[Array | None]) -> bool:
-    """Whether codes times scales give a float weight to within a step, but for a few clipped."""
-    scale, zero = made
-    if scale is None:
-        return True
-    groups = scale.reshape(codes.shape[0], -1) if scale.size % codes.shape[0] == 0 else scale
-    wide = codes.reshape(codes.shape[0], groups.shape[-1] if groups.ndim > 1 else 1, -1)
-    origin = 0.0 if zero is None else zero.reshape(groups.shape)[..., None]
-    step = groups[..., None] if groups.ndim > 1 else groups
-    back = ((wide.astype(np.float64) - origin) * step).reshape(a.shape)
-    steps = np.broadcast_to(step, wide.shape).reshape(a.shape)
-    return bool(np.mean(np.abs(back - a) > 0.75 * steps) < _SCALE)

@@ -103,7 +103,7 @@ def _worse(part: Part, other: Part | None, gradient: bool) -> tuple[str, float] 
     if math.isinf(mine.worst):
         return None if theirs and math.isinf(theirs.worst) else ("exact", math.inf)
     ratio, worst = (GRADIENT_RATIO, GRADIENT_WORST) if gradient else (RATIO, WORST)
-    ratio += 2 / math.sqrt(max(1, mine.count))
+    ratio += 2 / math.sqrt(max(1, _independent(part)))
     base = max(1.0, theirs.ratio if theirs else 1.0)
     if mine.ratio > ratio * base and mine.worst > _ONE_ROUNDING:
         return "ratio", mine.ratio / (ratio * base)
@@ -111,6 +111,14 @@ def _worse(part: Part, other: Part | None, gradient: bool) -> tuple[str, float] 
     if mine.worst > peak:
         return "worst", mine.worst / peak
     return None
+
+
+def _independent(part: Part) -> int:
+    """Errors that scatter on their own: elements, or rows where a row shares part of its error."""
+    answer, count = part.side.answer, part.local.count
+    if answer.common_compute or answer.common_storage:
+        return max(1, count // max(1, part.side.actual.shape[-1]))
+    return count
 
 
 def _patterned(

@@ -4,7 +4,9 @@ attributes on both sides.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -23,12 +25,15 @@ from analysis.replay.registry import FUNCTIONS, Function
 from analysis.replay.result import Output, Replayed, sides
 from analysis.replay.rows import planned
 from analysis.replay.site import OperatorCall
+from analysis.replay.wiring import Source, around, completions, filled, missing
 from core.comparison import Comparison, Pair
 from core.errors import LoadError
 from core.runs import Array, Run
 
 # R of the reference beyond which a function is not taken to be what the operator computes.
 TRUSTED = 3.0
+# Combinations of other tensors tried for inputs that were not captured; fewer where it was in vain.
+TRIES, FEWER = 40, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,12 @@ class Engine:
         self.pair_of = {p.reference.id: p for p in comparison.pairs}
         self._fits: dict[tuple[str, ...], Fit] = {}
         self._kinds: dict[tuple[str, ...], str] = {}
+        self._wires: dict[tuple[str, ...], Mapping[str, tuple[str, ...]]] = {}
+        self._failures: Counter[tuple[str, ...]] = Counter()
+        self._activations = [
+            t for t in reference.tensors.values() if t.pass_ == "forward" and t.size
+        ]
+        self._last: tuple[OperatorCall, Function, Read] | None = None
 
     def pairs(self) -> list[CallPair]:
         """The calls of both runs belonging together, in execution order; then the candidate's own."""
@@ -82,6 +93,8 @@ class Engine:
         named = kind_of(lead.op or lead.module_class)
         known = self._kinds.get(_group(lead), named)
         function = FUNCTIONS.get(known)
+        if pair.reference and function and missing(pair.reference, function.kind):
+            return self._wired(pair, pair.reference, function)
         fitted = self._fitted(lead, function) if function else None
         if fitted is None or fitted.ratio > TRUSTED:
             other = self._inferred(lead, named)
@@ -89,7 +102,41 @@ class Engine:
                 function, fitted = other
         if function is None or fitted is None:
             return Replayed.without(pair.reference, pair.candidate, "no function reproduces it")
-        return self._judged(pair, function, fitted)
+        made = self._judged(pair, function, fitted)
+        if made.outputs and all(map(_unlike, made.outputs)):
+            return Replayed.without(pair.reference, pair.candidate, "no function reproduces it")
+        return made
+
+    def _wired(self, pair: CallPair, lead: OperatorCall, function: Function) -> Replayed:
+        """A call whose inputs were not all captured, with what the reference proves they were."""
+        key = (function.kind, *_group(lead))
+        known = self._wires.get(key, {})
+        near = around(lead, self._activations)
+        tries = FEWER if self._failures[key] > 1 else TRIES
+        for sources in itertools.islice(completions(lead, function.kind, near, known), tries):
+            call = filled(lead, sources)
+            try:
+                fitted = self._fitted(call, function)
+            except ValueError:
+                continue  # the values cannot be turned to that shape
+            if fitted is not None and fitted.ratio <= AT_FLOOR:
+                self._wires[key] = {n: s.template for n, s in sources.items()}
+                candidate = self._filled_alike(pair.candidate, sources)
+                return self._judged(CallPair(call, candidate), function, fitted)
+        self._failures[key] += 1
+        return Replayed.without(pair.reference, pair.candidate, "its inputs were not captured")
+
+    def _filled_alike(
+        self, call: OperatorCall | None, sources: Mapping[str, Source]
+    ) -> OperatorCall | None:
+        """The candidate's call with the counterparts of the reference's sources."""
+        found = {}
+        for name, source in sources.items():
+            pair = self.pair_of.get(source.tensor.id)
+            if pair is None:
+                return None
+            found[name] = Source(pair.candidate, source.shape)
+        return filled(call, found) if call else None
 
     def _fitted(self, call: OperatorCall, function: Function) -> Fit | None:
         """The fit of this operator in another layer or step where it holds here, else a new one."""
@@ -97,10 +144,12 @@ class Engine:
         values = self._read(call, function)
         valid = self._valid(values)
         kept = self._fits.get(key)
-        if kept is not None and _ratio(values, function, kept, valid) <= max(AT_FLOOR, kept.ratio):
-            return kept
+        if kept is not None:
+            ratio = _ratio(values, function, kept, valid)
+            if ratio <= max(AT_FLOOR, kept.ratio):
+                return replace(kept, ratio=ratio)
         found = fit(values, function, recorded(function, call.attributes, _name(call)), valid)
-        if found is not None and (kept is None or found.ratio <= AT_FLOOR):
+        if found is not None and found.ratio <= TRUSTED:
             self._fits[key] = found
         return found
 
@@ -127,9 +176,11 @@ class Engine:
         own = self._candidates_own(pair, function)
         b = self._read(pair.candidate, own) if pair.candidate else None
         valid = {**(self._valid(b) if b else {}), **(self._valid(a) if a else {})}
-        attributes = fitted.attributes if own is function else {
-            n: v for n, v in fitted.attributes.items() if n in own.options
-        }
+        attributes = (
+            fitted.attributes
+            if own is function
+            else {n: v for n, v in fitted.attributes.items() if n in own.options}
+        )
         found = []
         for name in dict.fromkeys((*(a.actual if a else ()), *(b.actual if b else ()))):
             left = sides(a, function, fitted.attributes, fitted.operands, name, self._valid_of)
@@ -156,7 +207,12 @@ class Engine:
         return FUNCTIONS[kind] if same else function
 
     def _read(self, call: OperatorCall, function: Function) -> Read:
-        return read(call, function, planned(call, function.rows, self._worst(call)))
+        """Read a call for a function; the last one is kept, for it is fitted and then judged."""
+        last = self._last
+        if last is None or last[0] is not call or last[1] is not function:
+            values = read(call, function, planned(call, function.rows, self._worst(call)))
+            self._last = last = (call, function, values)
+        return last[2]
 
     def _read_whole(self, call: OperatorCall) -> Read:
         return self._read(call, FUNCTIONS["identity"])
@@ -174,6 +230,12 @@ class Engine:
         return values.rows.kept(counted(values.tensors[name].shape, self.real.get(place)))
 
 
+def _unlike(output: Output) -> bool:
+    """Whether neither side does what the function says, so that the function is the wrong one."""
+    parts = [p for p in (output.reference, output.candidate) if p is not None]
+    return output.reference is not None and all(TRUSTED < p.local.ratio < np.inf for p in parts)
+
+
 def _worst_index(pair: Pair) -> int:
     index = pair.stats.max_abs_error.index if pair.stats else 0
     return int(index) if isinstance(index, int) and index >= 0 else 0
@@ -188,9 +250,7 @@ def _group(call: OperatorCall) -> tuple[str, ...]:
     return (re.sub(r"\d+", "#", call.module), re.sub(r"_\d+$", "", call.op), call.module_class)
 
 
-def _ratio(
-    values: Read, function: Function, kept: Fit, valid: Mapping[str, Array]
-) -> float:
+def _ratio(values: Read, function: Function, kept: Fit, valid: Mapping[str, Array]) -> float:
     try:
         found = measured(values, function, kept.attributes, valid, kept.operands)
     except UNFIT:

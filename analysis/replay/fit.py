@@ -41,7 +41,11 @@ class Fit:
 
 
 def measured(
-    read: Read, function: Function, attributes: Attributes, valid: Mapping[str, Array], operands: str
+    read: Read,
+    function: Function,
+    attributes: Attributes,
+    valid: Mapping[str, Array],
+    operands: str,
 ) -> dict[str, Local]:
     """Local error of every output that the function gives, under these attributes."""
     answers = function(read.given, attributes)

@@ -33,6 +33,7 @@ def read(call: OperatorCall, function: Function, rows: Rows) -> Read:
         name: rows.read(call, tensor, leads=number == 0)
         for number, (name, tensor) in enumerate(call.inputs.items())
     }
+    inputs |= {n: _by_heads(inputs[n], shape) for n, shape in call.turned.items()}
     earlier = call.earlier if function.kind == "cache" else None
     some = rows.chosen is not None and rows.along != "leading"
     given = Operands(
@@ -44,6 +45,11 @@ def read(call: OperatorCall, function: Function, rows: Rows) -> Read:
         positions=np.asarray(rows.chosen) if some else None,
     )
     return Read(call, rows, given, actual, call.outputs)
+
+
+def _by_heads(x: Array, shape: tuple[int, ...]) -> Array:
+    batch, heads, tokens, depth = shape
+    return x.reshape(batch, tokens, heads, depth).transpose(0, 2, 1, 3)
 
 
 def arithmetic(call: OperatorCall, tensor: TensorInfo, *, operands: str = "") -> Arithmetic:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.errors import ExplorerError
+from core.errors import CompareError, ExplorerError
 from core.findings import Fact
 from core.runs import Array
 
@@ -72,7 +72,8 @@ class Answer:
     accumulators, `steps` absolute. The rounding of the result itself is added to all of them.
     `common_compute` and `common_storage` are relative variances, in the same units, of an error
     that all elements of a row may share (the scale of a norm, a rounded probability): already in
-    the other terms, and known apart because they do not average out along the row.
+    the other terms, and known apart because they do not average out along the row. With
+    `fixed_weights` the weights themselves may have been rounded: an error that repeats row by row.
     `free` marks elements that rounding may decide (ties); `exact` outputs must be equal elsewhere.
     """
 
@@ -84,6 +85,7 @@ class Answer:
     steps: Array | float = 0.0
     common_compute: float = 0.0
     common_storage: float = 0.0
+    fixed_weights: bool = False
     free: Array | None = None
     exact: bool = False
 
@@ -119,7 +121,13 @@ class Function:
         return {name: values[0] for name, values in self.options.items()}
 
     def __call__(self, given: Operands, attributes: Attributes) -> Answers:
-        """Outputs by argument; attributes the call does not name are at their default."""
+        """Outputs by argument; attributes the call does not name are at their default.
+
+        Raises CompareError where the operands are not those of such an operator; NumPy's errors
+        where their shapes do not fit together (`analysis.replay.fit.UNFIT`).
+        """
+        if not given.inputs:
+            raise CompareError("No input was captured.")
         with np.errstate(all="ignore"):
             return self.compute(given, {**self.defaults, **attributes})
 

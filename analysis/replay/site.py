@@ -21,7 +21,8 @@ class OperatorCall:
 
     `gradients_in` are the gradients of the outputs as handed in (`backward_input`), `gradients_out`
     those of the inputs as handed on, `parameter_gradients` those of the parameters. `attributes`
-    are scalars as recorded. `earlier` is the same operator's call one step before, if any.
+    are scalars as recorded. `earlier` is the same operator's call one step before, if any. Inputs
+    in `turned` are another operator's output, (B, S, H·D), read as (B, H, S, D) of that shape.
     """
 
     run: Run
@@ -39,6 +40,7 @@ class OperatorCall:
     parameter_gradients: Mapping[str, TensorInfo] = field(default_factory=dict)
     attributes: Attributes = field(default_factory=dict)
     earlier: OperatorCall | None = None
+    turned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def operator(self) -> str:

@@ -56,7 +56,7 @@ def _reduced(gradient_: Array, shape: tuple[int, ...]) -> Array:
 
 @gradient("linear", "row_linear")
 def linear(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dx = dy W; dW = dyᵀ x and db = Σ dy over all tokens."""
+    """Dx = dy W; dW = dyᵀ x and db = Σ dy over all tokens."""
     x, dy = given.floats[0], into[0]
     weight = weight_of(given, attributes)
     found = {"input.0": dy @ weight.T, "parameter.weight": _flat(dy).T @ _flat(x)}
@@ -80,7 +80,7 @@ def matmul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gr
 
 @gradient("rms_norm", "layer_norm")
 def norm(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dx = r (g - x̂ mean(g x̂)) with g = w dy, less mean(g) where the mean was taken off."""
+    """Dx = r (g - x̂ mean(g x̂)) with g = w dy, less mean(g) where the mean was taken off."""
     x, dy = given.floats[0], into[0]
     weight, bias = given.parameter("weight", "gamma", "scale"), given.parameter("bias", "beta")
     centred = attributes.get("centred", "centred" not in attributes)
@@ -99,7 +99,7 @@ def norm(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Grad
 
 @gradient("softmax")
 def softmax(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """p (dy - Σ p dy) along `dim`."""
+    """P (dy - Σ p dy) along `dim`."""
     axis = int(attributes["dim"])
     p = np.moveaxis(softmax_of(np.moveaxis(given.floats[0], axis, -1)), -1, axis)
     return {"input.0": p * (into[0] - (p * into[0]).sum(axis, keepdims=True))}
@@ -107,7 +107,7 @@ def softmax(given: Operands, attributes: Attributes, into: Sequence[Array]) -> G
 
 @gradient("attention")
 def attention(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dv = pᵀ do; ds = p (do vᵀ - Σ p do vᵀ) · slope; dq = ds k; dk = dsᵀ q, heads folded back."""
+    """Dv = pᵀ do; ds = p (do vᵀ - Σ p do vᵀ) · slope; dq = ds k; dk = dsᵀ q, heads folded back."""
     a = attended(given, attributes)
     q, k, v = given.floats[:3]
     if q.shape != a.output.shape[:3] + q.shape[3:]:
@@ -143,7 +143,7 @@ def rotary(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gr
 
 @gradient("activation")
 def activation(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dy f'(x)."""
+    """Dy f'(x)."""
     return {"input.0": into[0] * slope(FORMS[str(attributes["form"])], given.floats[0])}
 
 
@@ -161,7 +161,7 @@ def act_mul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> G
 
 @gradient("mul")
 def mul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dy b and dy a."""
+    """Dy b and dy a."""
     floats = given.floats
     if len(floats) < 2:
         return {"input.0": into[0] * float(attributes.get("other", 1.0))}
@@ -171,7 +171,7 @@ def mul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradi
 
 @gradient("add")
 def add(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dy to each term."""
+    """Dy to each term."""
     alpha = float(attributes.get("alpha", 1))
     return {
         f"input.{n}": _reduced(into[0] * (alpha if n else 1), x.shape)
@@ -181,13 +181,13 @@ def add(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradi
 
 @gradient("identity")
 def identity(given: Operands, _: Attributes, into: Sequence[Array]) -> Gradients:
-    """dy."""
+    """Dy."""
     return {"input.0": into[0].reshape(next(iter(given.inputs.values())).shape)}
 
 
 @gradient("embedding")
 def embedding(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """dy added to the rows that were looked up."""
+    """Dy added to the rows that were looked up."""
     weight = given.parameter("weight")
     if weight is None:
         raise CompareError("The table was not captured.")

@@ -17,7 +17,7 @@ from core.runs import Array
 
 
 def _form(a: Array, b: Array, out: tuple[int, ...]) -> str:
-    """How two operands multiply, from shapes: `plain`, `scores` (a bᵀ) or `context` (heads join)."""
+    """How two operands multiply: `plain`, `scores` (a bᵀ) or `context` (heads join)."""
     if a.shape[-1] == b.shape[-2] and out[-2:] == (a.shape[-2], b.shape[-1]):
         plain = b.ndim == 2 or a.shape[:-2] == b.shape[:-2]
         if plain and len(out) == max(a.ndim, b.ndim):

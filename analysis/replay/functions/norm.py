@@ -45,9 +45,7 @@ def rms_norm(given: Operands, attributes: Attributes) -> Answers:
     value = value if bias is None else value + bias
     common = 1 + ROUNDING * (1 + x.shape[-1] / 12)
     return {
-        "0": Answer(
-            value=value, compute=floor, storage=ROUNDING * value**2, common_compute=common
-        )
+        "0": Answer(value=value, compute=floor, storage=ROUNDING * value**2, common_compute=common)
     }
 
 

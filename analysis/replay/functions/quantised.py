@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from analysis.replay.functions.contraction import ROUNDING, Product, answer, product
@@ -82,4 +84,5 @@ def int4_linear(given: Operands, attributes: Attributes) -> Answers:
     made = product(x, wide.T)
     bias = bias_of(Operands(inputs={}, parameters=given.parameters))
     value = made.value if bias is None else made.value + bias
-    return {"0": answer(made, value=value, storage=ROUNDING * made.energy)}
+    whole = answer(made, value=value, storage=ROUNDING * made.energy)
+    return {"0": replace(whole, fixed_weights=True)}

@@ -50,7 +50,7 @@ def _rotated(x: Array, phase: Array, attributes: Attributes) -> Answer:
 
 
 def _phase(given: Operands, x: Array, attributes: Attributes) -> Array:
-    """The angles, shaped to broadcast over heads: positions (S,) or (B, S), tokens on either axis."""
+    """The angles, to broadcast over heads: positions (S,) or (B, S), tokens on either axis."""
     if not given.whole:
         raise CompareError("The positions were not captured.")
     dim = attributes["rotary_dim"]
