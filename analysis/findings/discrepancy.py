@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ _HALF = 0.5
 _SLOPE = 0.25
 _SIGNIFICANT = 8.0
 _ROUNDING = 1.6
+
+# As many fitted numbers count as few.
+FEW = 8
 
 # Variance of an element never counts less than 1 % of the mean: floors of elements near zero are
 # honest only for exactly the kernel they were derived for.
@@ -46,16 +50,26 @@ class Fit:
     accepted: bool
 
     @property
+    def halved(self) -> bool:
+        """Whether less than half of all the error's energy is left."""
+        return self.after**2 < 0.5 * self.before**2
+
+    @property
     def explained(self) -> float:
-        """Share of the error's energy above the floor that the hypothesis takes away, in [0, 1]."""
+        """Share of the error's energy above the floor that the hypothesis takes away, in [0, 1].
+
+        The larger of the plain and the weighted one; all of it when the rest is within the floor.
+        """
         return max(_share(self.before, self.after), _share(self.start, self.spread))
 
 
 def _share(before: float, after: float) -> float:
-    if not math.isfinite(after):
+    if not math.isfinite(after) or after >= before:
         return 0.0
-    above = max(before**2 - 1, 1e-12)
-    return float(np.clip(1 - max(after**2 - 1, 0.0) / above, 0, 1)) if above < math.inf else 1.0
+    if not math.isfinite(before):
+        return 1.0
+    floor = min(after, 1.0)
+    return (before**2 - after**2) / (before**2 - floor**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +122,12 @@ class Discrepancy:
         left = (self.observed - predicted)[seen]
         return float(np.sqrt(np.mean(left**2) / np.mean(self._weights()[seen])))
 
-    def fit(self, predicted: Array) -> Fit:
-        """Judge a prediction of the observed values, of the same shape."""
+    def fit(self, predicted: Array, *, parameters: int = 0) -> Fit:
+        """Judge a prediction of the observed values, of the same shape.
+
+        `parameters` numbers were fitted to the observation; many of them also swallow rounding that
+        elements share, so they count only against an error well above the floor.
+        """
         with np.errstate(invalid="ignore", over="ignore"):
             before, after = self.ratio, self.remaining(predicted)
             slope, sigmas, start, spread = self._regression(predicted)
@@ -120,7 +138,9 @@ class Discrepancy:
             and after <= min(_ROUNDING, before)
             and spread <= _ROUNDING
         )
-        return Fit(before, after, slope, sigmas, start, spread, bool(gross or fine))
+        enough = parameters <= FEW or before >= _FLOORS
+        accepted = enough and (gross or fine)
+        return Fit(before, after, slope, sigmas, start, spread, bool(accepted))
 
     def _regression(self, predicted: Array) -> tuple[float, float, float, float]:
         used = self.used & np.isfinite(predicted)
@@ -145,8 +165,8 @@ class Discrepancy:
         least = max(_EVEN * mean, size * 2.0**-104, 2.0**-400)
         return np.maximum(np.where(np.isfinite(self.variance), self.variance, least), least)
 
-    def part(self, selection: tuple[slice | Array, ...] | Mask) -> Discrepancy:
-        """The same on a selection of elements."""
+    def part(self, selection: Any) -> Discrepancy:
+        """The same on a selection of elements, as an index of NumPy's."""
         return Discrepancy(
             self.expected[selection],
             self.observed[selection],

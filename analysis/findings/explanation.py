@@ -24,7 +24,7 @@ def explain(site: Site) -> tuple[Hypothesis, ...]:
         for one in DETECTORS.values():
             if _fits(one, scene):
                 proposals += one.detect(scene)
-        return ranked(proposals, scene.error, tensors=(scene.tensor.id,))
+        return ranked(proposals, scene.error, tensors=(scene.tensor.id,), dtype=scene.dtype)
 
 
 def _fits(one: Detector, scene: Scene) -> bool:

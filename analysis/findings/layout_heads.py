@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
+from analysis.findings.discrepancy import Array, Discrepancy
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.products import KINDS as PRODUCTS
 from analysis.findings.inside.products import Product, product_of
@@ -19,6 +20,7 @@ from analysis.replay.site import OperatorCall
 WIDTHS = (8, 16, 32, 64, 80, 96, 128, 256)
 # Partial products of every head with every head's weight: the square of this many.
 _MOST_HEADS = 16
+_LARGEST = 1 << 23  # elements of that least-squares problem
 
 
 def head_widths(scene: Scene) -> list[int]:
@@ -40,19 +42,32 @@ def moved_heads(scene: Scene) -> Iterator[Proposal]:
     """
     if scene.error.expected.ndim < 2:
         return
+    scene, added = _without_bias(scene)
     model = attention_of(scene)
     axis = 1 if model is not None and model.layout in ("first", "scores", "weights") else -1
     widths = [1] if axis == 1 else head_widths(scene)
     for width in widths:
         moves = nearest_slices(scene.error, axis, width)
         if moves:
-            yield from _moves(scene, axis, width, [(i, j) for i, j, _ in moves])
+            yield from _moves(scene, axis, width, [(i, j) for i, j, _ in moves], added)
     if axis == -1:
-        yield from _within_heads(scene, widths)
+        yield from _within_heads(scene, widths, added)
+
+
+def _without_bias(scene: Scene) -> tuple[Scene, Array]:
+    """The site less its bias, which stays in place when rows of the weight move."""
+    bias = scene.given.parameter("bias")
+    if bias is None or bias.shape[-1] != scene.error.expected.shape[-1]:
+        return scene, np.zeros(1)
+    added = bias.astype(np.float64)
+    error = replace(
+        scene.error, expected=scene.error.expected - added, observed=scene.error.observed - added
+    )
+    return replace(scene, error=error), added
 
 
 def _moves(
-    scene: Scene, axis: int, width: int, moves: Sequence[tuple[int, int]]
+    scene: Scene, axis: int, width: int, moves: Sequence[tuple[int, int]], added: Array
 ) -> Iterator[Proposal]:
     expected = scene.error.expected
     count = expected.shape[axis] // width
@@ -60,7 +75,7 @@ def _moves(
     for block, other in moves:
         order[block] = other
     index = np.concatenate([np.arange(o * width, (o + 1) * width) for o in order])
-    predicted = np.take(expected, index, axis)
+    predicted = np.take(expected, index, axis) + added
     permuted = len(set(order)) == count
     facts: dict[str, int | str] = {"order": ", ".join(map(str, order)), "width": width}
     if permuted:
@@ -76,7 +91,7 @@ def _moves(
         )
 
 
-def _within_heads(scene: Scene, widths: Sequence[int]) -> Iterator[Proposal]:
+def _within_heads(scene: Scene, widths: Sequence[int], added: Array) -> Iterator[Proposal]:
     """Rows inside each head interleaved or de-interleaved, as conversions between rotary styles."""
     expected = scene.error.expected
     for width in [*widths, expected.shape[-1]]:
@@ -88,7 +103,7 @@ def _within_heads(scene: Scene, widths: Sequence[int]) -> Iterator[Proposal]:
         for name, moved in (("de-interleaved", pairs), ("interleaved", halves)):
             yield Trial(
                 mechanism="head_permuted",
-                predicted=np.ascontiguousarray(moved).reshape(expected.shape),
+                predicted=np.ascontiguousarray(moved).reshape(expected.shape) + added,
                 prior=0.6,
                 facts={"order": f"rows {name} in blocks of {width}", "width": width},
             )
@@ -119,13 +134,17 @@ def permuted_input(scene: Scene) -> Iterator[Proposal]:
 
 def _permutation(scene: Scene, product: Product, width: int, count: int) -> list[int] | None:
     """For each block of the weight the block of the input it met; None when not one to one."""
+    some = _some_columns(scene, product, count**2)
+    if some is None:
+        return None
+    error, product = some
     blocks = [slice(i * width, (i + 1) * width) for i in range(count)]
     terms = [
         np.asarray(product.x[..., source] @ product.w[:, target].T)
         for target in blocks
         for source in blocks
     ]
-    found = multipliers(scene.error, terms).reshape(count, count)
+    found = multipliers(error, terms).reshape(count, count)
     order = [int(i) for i in found.argmax(1)]
     sure = np.abs(found - np.eye(count)[order]).max() < 0.2
     return order if sure and len(set(order)) == count else None
@@ -150,6 +169,24 @@ def stale_weight(scene: Scene) -> Iterator[Proposal]:
             facts = {"step": -1 if call.step is None else call.step}
             yield Trial(mechanism="stale_weight", predicted=predicted, prior=0.75, facts=facts)
         call = call.earlier
+
+
+def _some_columns(
+    scene: Scene, product: Product, terms: int
+) -> tuple[Discrepancy, Product] | None:
+    """As many output channels as keep the least squares small; None when none are left."""
+    rows = product.x.size // product.length
+    columns = min(len(product.w), _LARGEST // max(1, rows * terms))
+    if columns < 4:
+        return None
+    chosen = np.linspace(0, len(product.w) - 1, columns).astype(int)
+    part = replace(product, w=product.w[chosen], rest=np.zeros(1))
+    rest = np.broadcast_to(product.rest, scene.error.expected.shape)
+    error = scene.error
+    fewer = replace(
+        error, expected=error.expected - rest, observed=error.observed - rest
+    ).part((..., chosen))
+    return fewer, part
 
 
 def best_order(expected: Array, observed: Array, width: int) -> list[int] | None:

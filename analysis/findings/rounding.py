@@ -24,6 +24,9 @@ _TYPES: Mapping[str, np.dtype] = MappingProxyType(  # type: ignore[type-arg]
     }
 )
 
+# The formats that can be rounded to, besides tf32.
+FORMATS = frozenset(_TYPES)
+
 # tf32 and float16 share 11 significand bits; only the range tells them apart.
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 SIXTEEN_BIT = ("bfloat16", "float16")

@@ -16,6 +16,7 @@ from analysis.replay.site import OperatorCall, Side, Site
 from core.findings import Fact
 from core.runs import Array
 from core.tensors import TensorInfo
+from metrics.error import relative_l2
 from metrics.formats import coarser_of, format_of, kind
 
 Floats = NDArray[np.float64]
@@ -154,7 +155,8 @@ def _unreplayed(site: Site) -> Scene:
         valid = np.broadcast_to(np.asarray(site.valid, bool), expected.shape)
         if site.slot.startswith(("forward_params", "forward_input")):
             valid = np.ones(expected.shape, bool)
-        variance = _rounding(expected, twin.dtype, tensor.dtype)
+        variance = _rounding(expected, twin.dtype, tensor.dtype, site.slot)
+        variance = variance + _noise(site, expected)
         error = Discrepancy(expected, observed, variance, valid)
     return Scene(
         site=site,
@@ -166,10 +168,26 @@ def _unreplayed(site: Site) -> Scene:
     )
 
 
-def _rounding(values: Floats, reference: str, candidate: str) -> Floats:
-    """One rounding to the coarser format where the two differ; nothing where they do not."""
+def _noise(site: Site, expected: Floats) -> Floats | float:
+    """Variance of an output nobody replays: its operator's inputs differ, and so may it, alike.
+
+    As relative error, the largest among what the call was handed; 0 for parameters and inputs.
+    """
+    call = site.reference_call
+    if call is None or site.slot.startswith(("forward_params", "forward_input")):
+        return 0.0
+    handed = call.gradients_in if site.slot.startswith("backward") else call.inputs
+    ids = {tensor.id for tensor in (*handed.values(), *call.inputs.values())}
+    found = [relative_l2(p.stats) for p in site.comparison.pairs if p.reference.id in ids and p.stats]
+    share = max((one for one in found if np.isfinite(one)), default=0.0)
+    return np.asarray(share**2 * (expected**2 + np.mean(expected**2)) / 2)
+
+
+def _rounding(values: Floats, reference: str, candidate: str, slot: str) -> Floats:
+    """One rounding to the coarser format; none for stored values of one format, which are copies."""
     coarse = coarser_of(reference, candidate)
-    if reference == candidate or kind(coarse) != "float":
+    stored = slot.startswith(("forward_params", "forward_input"))
+    if kind(coarse) != "float" or (stored and reference == candidate):
         return np.zeros(values.shape)
     roundoff = format_of(coarse).unit_roundoff
     return np.asarray(_ROUNDING_VARIANCE * (roundoff * values) ** 2)

@@ -83,6 +83,9 @@ def dropped_values(scene: Scene) -> Iterator[Proposal]:
     kept = alive & ~zero
     if not 0.002 < share < 0.9 or zero.sum() < 4:
         return
+    size = np.abs(error.expected)
+    if np.median(size[zero]) < 0.3 * np.median(size[alive]):
+        return  # only small values are gone: they were flushed, not dropped
     weight = 1 / np.maximum(error.variance[kept], 1e-300)
     expected, observed = error.expected[kept], error.observed[kept]
     slope = float(np.sum(expected * observed * weight) / np.sum(expected**2 * weight))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.findings.discrepancy import Discrepancy, Fit
+from analysis.findings.discrepancy import FEW, Discrepancy, Fit
+from analysis.findings.rounding import FORMATS, round_to
 from core.findings import Fact, Hypothesis
 
 Array = NDArray[np.float64]
@@ -17,7 +18,6 @@ Array = NDArray[np.float64]
 # Rivals whose Bayesian information criteria differ by less than 10 are told apart by prior alone
 # ("very strong" evidence begins there, Kass and Raftery 1995).
 _TIE = 10.0
-_FEW = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,19 @@ Proposal = Trial | Sign
 
 
 def ranked(
-    proposals: Iterable[Proposal], error: Discrepancy, *, tensors: tuple[str, ...], limit: int = 6
+    proposals: Iterable[Proposal],
+    error: Discrepancy,
+    *,
+    tensors: tuple[str, ...],
+    dtype: str,
+    limit: int = 6,
 ) -> tuple[Hypothesis, ...]:
-    """Hypotheses, best first: one per mechanism, accepted ones before partial explanations."""
+    """Hypotheses, best first: one per mechanism, accepted ones before partial explanations.
+
+    `dtype` is the format that the output is stored in.
+    """
     proposed = list(proposals)
-    tried = [(one, (one.on or error).fit(one.predicted)) for one in _trials(proposed)]
+    tried = [(one, _fit(one, one.on or error, dtype)) for one in _trials(proposed)]
     found = [
         Hypothesis(
             mechanism=one.mechanism,
@@ -72,6 +80,19 @@ def ranked(
     for one in sorted(found, key=lambda h: -h.confidence):
         best.setdefault(one.mechanism, one)
     return tuple(best.values())[:limit]
+
+
+def _fit(trial: Trial, error: Discrepancy, dtype: str) -> Fit:
+    """A prediction that already is of the storage format is held against honest rounding to it.
+
+    Otherwise any emulation that ends in that rounding would seem to explain the rounding.
+    """
+    on_grid = dtype in FORMATS and np.array_equal(
+        round_to(trial.predicted, dtype), trial.predicted, equal_nan=True
+    )
+    if on_grid:
+        error = replace(error, expected=round_to(error.expected, dtype))
+    return error.fit(trial.predicted, parameters=trial.parameters)
 
 
 def _trials(proposals: Sequence[Proposal]) -> list[Trial]:
@@ -104,13 +125,13 @@ def _description_length(trial: Trial, fit: Fit) -> float:
     gain nothing below the floor.
     """
     count = max(int(trial.predicted.size), 2)
-    least = 0.1 if trial.parameters <= _FEW else 1.0
+    least = 0.1 if trial.parameters <= FEW else 1.0
     residual = max(fit.spread, least) if math.isfinite(fit.spread) else 1e9
     return 2 * count * math.log(residual) + trial.parameters * math.log(count)
 
 
 def _confidence(trial: Trial, fit: Fit, behind: float) -> float:
     if not fit.accepted:
-        return 0.4 * fit.explained * trial.prior if fit.explained > 0.5 else 0.0
+        return 0.4 * fit.explained * trial.prior if fit.halved and fit.before > 2 else 0.0
     held = 1.0 if behind < _TIE else max(0.7, 0.95 - behind / 2000)
     return held * (0.6 + 0.32 * fit.explained + 0.07 * trial.prior)

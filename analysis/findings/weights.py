@@ -18,6 +18,7 @@ from analysis.findings.scene import Scene, tensor_at
 from analysis.findings.transforms import factor
 from analysis.findings.trials import Proposal, Sign, Trial
 from core.comparison import Pair
+from metrics.error import relative_l2
 from metrics.formats import coarser_of, format_of, kind
 
 # Two modules with a wrong weight are a fault, more are another checkpoint.
@@ -55,9 +56,7 @@ def _differs(pair: Pair) -> bool:
     coarse = coarser_of(pair.reference.dtype, pair.candidate.dtype)
     if pair.reference.dtype == pair.candidate.dtype or kind(coarse) != "float":
         return True
-    roundoff = format_of(coarse).unit_roundoff
-    size = np.sqrt(pair.stats.sum_sq_reference)
-    return bool(np.sqrt(pair.stats.sum_sq_error) > 2 * roundoff * size)
+    return relative_l2(pair.stats) > 2 * format_of(coarse).unit_roundoff
 
 
 @detector("weight_transposed", slots=("parameter",))
