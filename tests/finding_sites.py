@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from memory_runs import run_of
 
 import analysis.replay.functions  # noqa: F401  registers the reference functions
 from analysis.replay.local import local_error, rounded
@@ -13,7 +14,6 @@ from analysis.replay.site import OperatorCall, Side, Site
 from core.comparison import Comparison, RunSummary, Settings
 from core.findings import Fact
 from core.runs import Array
-from memory_runs import run_of
 
 MODULE = "model.layers.1.op"
 
@@ -115,9 +115,7 @@ def site(
     tensors |= {f"forward_input.{n}": v for n, v in inputs.items()}
     tensors |= {f"forward_output.{n}": v for n, v in outputs.items()}
     step = 0 if earlier is None else (earlier.step or 0) + 1
-    call = call_of(
-        tensors, dtype=dtype, module=module, earlier=earlier, step=step, order=100
-    )
+    call = call_of(tensors, dtype=dtype, module=module, earlier=earlier, step=step, order=100)
     given = Operands(
         inputs=inputs,
         parameters=parameters,
@@ -182,7 +180,8 @@ def stored_site(
 ) -> Site:
     """A stored parameter or an input that differs between the runs; nothing is replayed."""
     left, right = (
-        call_of({slot: value}, dtype=dtype, module=module, step=1, order=100) for value in (reference, candidate)
+        call_of({slot: value}, dtype=dtype, module=module, step=1, order=100)
+        for value in (reference, candidate)
     )
     return Site(
         comparison=_comparison(),

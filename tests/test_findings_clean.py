@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from finding_sites import expected_of, normal, rng, site
 
 from analysis.findings import explain
 from analysis.replay.local import rounded
 from core.runs import Array
-from finding_sites import expected_of, normal, rng, site
 
 Parts = tuple[str, dict[str, Array], dict[str, Array], dict[str, Any]]
 

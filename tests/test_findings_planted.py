@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from finding_sites import call_of, expected_of, gradient_site, normal, rng, site, stored_site
 
 from analysis.findings import explain
 from analysis.findings.rounding import round_to
 from analysis.replay.site import Site
 from core.runs import Array
-from finding_sites import call_of, expected_of, gradient_site, normal, rng, site, stored_site
 
 PLANTED: dict[str, list[Callable[[], Site]]] = {}
 
@@ -120,7 +120,9 @@ def attended(
     return out.transpose(0, 2, 1, 3).reshape(2, 24, 64)
 
 
-def attention(observed: Array, mask: Array = CAUSAL, dtype: str = "float32", **facts: float) -> Site:
+def attention(
+    observed: Array, mask: Array = CAUSAL, dtype: str = "float32", **facts: float
+) -> Site:
     inputs = {"0": Q, "1": K, "2": V, "3": mask}
     return site("attention", inputs, round_to(observed, dtype), dtype=dtype, **facts)
 
@@ -142,7 +144,9 @@ def normed(eps: float = 1e-6, weight: Array = NORM_W, dtype: str = "") -> Array:
 
 def norm(observed: Array, x: Array = NORM_X, dtype: str = "float32", **facts: float) -> Site:
     made = {"eps": 1e-6, **facts}
-    return site("rms_norm", {"0": x}, round_to(observed, dtype), {"weight": NORM_W}, dtype=dtype, **made)
+    return site(
+        "rms_norm", {"0": x}, round_to(observed, dtype), {"weight": NORM_W}, dtype=dtype, **made
+    )
 
 
 @planted("norm_stat_16bit")
@@ -168,7 +172,9 @@ def one_plus_weight_in_bfloat16() -> Site:
 def embedding_scale_in_bfloat16() -> Site:
     constant = np.sqrt(96.0)
     y = X * float(round_to(np.array(constant), "bfloat16"))
-    return site("mul", {"0": X, "1": np.array([constant])}, round_to(y, "bfloat16"), dtype="bfloat16")
+    return site(
+        "mul", {"0": X, "1": np.array([constant])}, round_to(y, "bfloat16"), dtype="bfloat16"
+    )
 
 
 @planted("fp16_overflow")
@@ -301,7 +307,7 @@ IDS = rng(1).integers(0, 30, (2, 24))
 @planted("padding_idx_zero")
 def vector_of_one_token_is_zero() -> Site:
     table = normal(30, 64)
-    y = np.where((IDS == IDS[0, 3])[..., None], 0.0, table[IDS])
+    y = np.where((IDS[0, 3] == IDS)[..., None], 0.0, table[IDS])
     return site("embedding", {"0": IDS}, y, {"weight": table})
 
 
@@ -328,7 +334,9 @@ def residual_left_out() -> Site:
 def residual_after_the_norm() -> Site:
     branch, late = normal(2, 24, 64, seed=1), normal(2, 24, 64, seed=8)
     norm_before = call_of({"forward_output.0": late}, module="model.layers.1.norm")
-    return site("add", {"0": X, "1": branch}, round_to(late + branch, "float32"), others=(norm_before,))
+    return site(
+        "add", {"0": X, "1": branch}, round_to(late + branch, "float32"), others=(norm_before,)
+    )
 
 
 # ---- layout
@@ -625,9 +633,7 @@ def row_sum_left_out() -> Site:
     dp = do @ values.swapaxes(-1, -2)
     right = p * (dp - (dp * p).sum(-1, keepdims=True)) / 4 @ keys
     wrong = p * dp / 4 @ keys
-    made = replace(
-        made, candidate_call=call_of({"backward_output.0": wrong, "forward_input.0": Q})
-    )
+    made = replace(made, candidate_call=call_of({"backward_output.0": wrong, "forward_input.0": Q}))
     return gradient_site(made, right, wrong, "backward_output.0", 1e-3)
 
 
@@ -664,7 +670,10 @@ def exponent_bit_flipped() -> Site:
 
 
 def expert_weights(seed: int) -> dict[str, Array]:
-    return {"w13": normal(64, 32, seed=seed, size=0.2), "w2": normal(32, 32, seed=seed + 1, size=0.2)}
+    return {
+        "w13": normal(64, 32, seed=seed, size=0.2),
+        "w2": normal(32, 32, seed=seed + 1, size=0.2),
+    }
 
 
 @planted("expert_mapping")

@@ -1,4 +1,4 @@
-"""Detectors of gradients: scaled, accumulated over steps, wrong inside attention's backward pass."""
+"""Detectors of gradients: scaled, kept over steps, wrong in attention's backward pass."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.ratios import meanings
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene, tensor_at
 from analysis.findings.transforms import factor, slope_on
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.replay.functions.attention import attended
 from analysis.replay.functions.gradients import GRADIENTS
 from analysis.replay.registry import FUNCTIONS
+from core.runs import Array
 
 # Earlier steps whose gradient may still be contained.
 _STEPS = 4
@@ -28,7 +28,7 @@ def scaled_gradient(scene: Scene) -> Iterator[Proposal]:
     Source: the ratio table: loss scales 2^8 to 2^24, parallel sizes, number of micro-batches.
     """
     slope = float(factor(scene.error).ravel()[0])
-    facts: dict[str, float | str] = {"factor": slope}
+    facts: Facts = {"factor": slope}
     if named := meanings(slope):
         facts["meaning"] = named[0]
     own = scene.site.slot.startswith("backward_params")
@@ -64,7 +64,7 @@ def kept_gradient(scene: Scene) -> Iterator[Proposal]:
         tensor = tensor_at(call, scene.site.slot)
         if tensor is not None and tensor.shape == scene.error.expected.shape:
             old = np.asarray(call.value(tensor), np.float64)
-            facts = {"step": -1 if call.step is None else call.step}
+            facts: Facts = {"step": -1 if call.step is None else call.step}
             added = slope_on(scene.error, old)
             yield Trial(
                 mechanism="zero_grad_missing",

@@ -12,7 +12,7 @@ from analysis.findings.registry import detector
 from analysis.findings.rounding import SIXTEEN_BIT, round_to
 from analysis.findings.scene import Scene
 from analysis.findings.transforms import factor
-from analysis.findings.trials import Proposal, Trial
+from analysis.findings.trials import Facts, Proposal, Trial
 
 # A constant rounded to bfloat16 is off by at most 2^-8 of itself (measured 0.998249 for 2.927).
 _MOST = 2.0**-8
@@ -29,7 +29,7 @@ def rounded_one_plus(scene: Scene) -> Iterator[Proposal]:
         return
     for name in SIXTEEN_BIT:
         predicted = model.output(weight=round_to(1 + model.weight, name))
-        facts = {"format": name}
+        facts: Facts = {"format": name}
         yield Trial(mechanism="norm_1p_16bit", predicted=predicted, prior=0.7, facts=facts)
 
 

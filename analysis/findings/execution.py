@@ -1,25 +1,27 @@
-"""Detectors of what happened while running: unwritten blocks, races, stale buffers, flipped bits."""
+"""Detectors of what happened while running: unwritten blocks, races, old buffers, flipped bits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from analysis.findings.discrepancy import Array, Discrepancy, Mask
+from analysis.findings.discrepancy import Discrepancy, Mask
 from analysis.findings.inside.products import KINDS as PRODUCTS
 from analysis.findings.inside.products import product_of
 from analysis.findings.profiles import Block, aligned, bounding_block
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
+from core.runs import Array
 from core.tensors import TensorInfo
 
-_BITS: Mapping[str, tuple[np.dtype, np.dtype]] = MappingProxyType(  # type: ignore[type-arg]
+_BITS: Mapping[str, tuple[np.dtype[Any], np.dtype[Any]]] = MappingProxyType(
     {
         "bfloat16": (np.dtype(ml_dtypes.bfloat16), np.dtype(np.uint16)),
         "float16": (np.dtype(np.float16), np.dtype(np.uint16)),
@@ -67,7 +69,7 @@ def partial_tile(scene: Scene) -> Iterator[Proposal]:
         length, best = _best_part(x, w, target - rest, backwards=backwards)
         predicted = scene.error.expected.copy()
         predicted[block.slices] = best + rest
-        facts = {
+        facts: Facts = {
             "block": " × ".join(map(str, block.shape)),
             "part": length,
             "length": product.length,
@@ -110,7 +112,7 @@ def unwritten_block(scene: Scene) -> Iterator[Proposal]:
     expected, observed = inside.expected, inside.observed
     related = _correlation(expected[inside.used], observed[inside.used])
     tile = max(aligned(block, axis, size) for axis, size in enumerate(error.expected.shape))
-    facts = {
+    facts: Facts = {
         "block": " × ".join(map(str, block.shape)),
         "elements": int(math.prod(block.shape)),
         "tile": tile,
@@ -137,7 +139,7 @@ def stale_buffer(scene: Scene) -> Iterator[Proposal]:
         return
     for call, tensor in _earlier_outputs(scene):
         predicted = np.asarray(call.value(tensor), np.float64)
-        facts = {"step": -1 if call.step is None else call.step}
+        facts: Facts = {"step": -1 if call.step is None else call.step}
         yield Trial(mechanism="stale_buffer", predicted=predicted, prior=0.85, facts=facts)
 
 
@@ -171,7 +173,7 @@ def flipped_bit(scene: Scene) -> Iterator[Proposal]:
         near = abs(value - expected) <= max(tolerance, 1e-12 * abs(expected))
         if near and abs(observed - expected) > 4 * tolerance:
             index = int(np.ravel_multi_index(strongest, error.expected.shape))
-            facts = {"index": index, "bit": bit, "format": scene.dtype}
+            facts: Facts = {"index": index, "bit": bit, "format": scene.dtype}
             yield Sign(mechanism="bit_flip", confidence=0.98, facts=facts)
             return
 

@@ -1,4 +1,4 @@
-"""Detectors of right values in wrong places: rotary layout, order of axes, heads, tiles, indices."""
+"""Detectors of right values in wrong places: rotary layout, order of axes, tiles, indices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array, Discrepancy
+from analysis.findings.discrepancy import Discrepancy
 from analysis.findings.inside.attention import Attention, attention_of
 from analysis.findings.inside.products import KINDS as PRODUCTS
 from analysis.findings.inside.products import product_of
@@ -16,7 +16,8 @@ from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
 from analysis.findings.search import best_value, nice
 from analysis.findings.transforms import reorderings, same_multiset
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
+from core.runs import Array
 
 _BASES = tuple(np.geomspace(1e2, 1e8, 61))
 # Another order is a gross error; sorting tells it from other ones, and is skipped where the orders
@@ -109,7 +110,7 @@ def reordered_axes(scene: Scene) -> Iterator[Proposal]:
     widths |= {w for w in (8, 16, 32, 64, 80, 96, 128) if last % w == 0 and last > w}
     for width in [None, *sorted(widths)]:
         for order, predicted in reorderings(error.expected, width):
-            facts = {"order": order}
+            facts: Facts = {"order": order}
             yield Trial(mechanism="layout_reshape", predicted=predicted, prior=0.7, facts=facts)
     if same:
         yield Sign(mechanism="layout_reshape", confidence=0.55, facts={"order": "not found"})
@@ -134,7 +135,7 @@ def head_groups(scene: Scene) -> Iterator[Proposal]:
         return
     predicted = model.with_heads(groups).output()
     if groups in (tiled, interleaved):
-        facts: dict[str, int | str] = {"order": ", ".join(map(str, groups))}
+        facts: Facts = {"order": ", ".join(map(str, groups))}
         yield Trial(mechanism="gqa_repeat_order", predicted=predicted, prior=0.8, facts=facts)
     facts = {"head": wrong[0], "other": groups[wrong[0]]}
     yield Trial(
@@ -192,7 +193,7 @@ def _unstored(scene: Scene, axis: int) -> Iterator[Proposal]:
             continue
         tail = np.arange(length).reshape([-1 if i == axis else 1 for i in range(expected.ndim)])
         predicted = np.where(tail >= start, 0.0, expected)
-        facts = {"axis": f"axis {axis}", "start": start, "tile": tile}
+        facts: Facts = {"axis": f"axis {axis}", "start": start, "tile": tile}
         partial = 0.75 if length % tile else 0.5
         yield Trial(mechanism="tile_tail", predicted=predicted, prior=partial, facts=facts)
         if length % tile and wrong == list(range(start, length)):
@@ -211,7 +212,7 @@ def overflown_index(scene: Scene) -> Iterator[Proposal]:
     if power is None:
         return
     flat = scene.error.expected.ravel()
-    facts = {"index": power, "power": power.bit_length() - 1}
+    facts: Facts = {"index": power, "power": power.bit_length() - 1}
     wrapped = flat.copy()
     source = np.arange(power, flat.size) % power
     wrapped[power:] = flat[source]

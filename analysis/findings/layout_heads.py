@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array, Discrepancy
+from analysis.findings.discrepancy import Discrepancy
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.products import KINDS as PRODUCTS
 from analysis.findings.inside.products import Product, product_of
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
 from analysis.findings.transforms import multipliers, nearest_slices
-from analysis.findings.trials import Proposal, Trial
+from analysis.findings.trials import Facts, Proposal, Trial
 from analysis.replay.site import OperatorCall
+from core.runs import Array
 
 WIDTHS = (8, 16, 32, 64, 80, 96, 128, 256)
 # Partial products of every head with every head's weight: the square of this many.
@@ -77,7 +78,7 @@ def _moves(
     index = np.concatenate([np.arange(o * width, (o + 1) * width) for o in order])
     predicted = np.take(expected, index, axis) + added
     permuted = len(set(order)) == count
-    facts: dict[str, int | str] = {"order": ", ".join(map(str, order)), "width": width}
+    facts: Facts = {"order": ", ".join(map(str, order)), "width": width}
     if permuted:
         yield Trial(mechanism="head_permuted", predicted=predicted, prior=0.7, facts=facts)
     else:
@@ -127,7 +128,7 @@ def permuted_input(scene: Scene) -> Iterator[Proposal]:
         if order is None or order == list(range(count)):
             continue
         index = np.concatenate([np.arange(o * width, (o + 1) * width) for o in order])
-        facts = {"order": ", ".join(map(str, order)), "width": width}
+        facts: Facts = {"order": ", ".join(map(str, order)), "width": width}
         predicted = product.output(x=product.x[..., index])
         yield Trial(mechanism="head_permuted", predicted=predicted, prior=0.65, facts=facts)
 
@@ -166,14 +167,12 @@ def stale_weight(scene: Scene) -> Iterator[Proposal]:
         same = all(np.array_equal(v, scene.given.parameters[k]) for k, v in old.items())
         predicted = None if same or not old else scene.replay(parameters=old)
         if predicted is not None:
-            facts = {"step": -1 if call.step is None else call.step}
+            facts: Facts = {"step": -1 if call.step is None else call.step}
             yield Trial(mechanism="stale_weight", predicted=predicted, prior=0.75, facts=facts)
         call = call.earlier
 
 
-def _some_columns(
-    scene: Scene, product: Product, terms: int
-) -> tuple[Discrepancy, Product] | None:
+def _some_columns(scene: Scene, product: Product, terms: int) -> tuple[Discrepancy, Product] | None:
     """As many output channels as keep the least squares small; None when none are left."""
     rows = product.x.size // product.length
     columns = min(len(product.w), _LARGEST // max(1, rows * terms))
@@ -183,9 +182,9 @@ def _some_columns(
     part = replace(product, w=product.w[chosen], rest=np.zeros(1))
     rest = np.broadcast_to(product.rest, scene.error.expected.shape)
     error = scene.error
-    fewer = replace(
-        error, expected=error.expected - rest, observed=error.observed - rest
-    ).part((..., chosen))
+    fewer = replace(error, expected=error.expected - rest, observed=error.observed - rest).part(
+        (..., chosen)
+    )
     return fewer, part
 
 

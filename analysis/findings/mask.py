@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.masks import MaskParts, mask_parts, variations
 from analysis.findings.inside.rotation import Rotation, rotation_of
 from analysis.findings.profiles import bounding_block
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
+from core.runs import Array
 
 # Positions tried for each token: around its own, and from 0 as far as this.
 _POSITIONS = 512
@@ -87,7 +87,7 @@ def foreign_block(scene: Scene) -> Iterator[Proposal]:
         if block is None:
             continue
         tokens = slice(block.start[1], block.stop[1])
-        facts: dict[str, int | str] = {"start": block.start[1], "stop": block.stop[1] - 1}
+        facts: Facts = {"start": block.start[1], "stop": block.stop[1] - 1}
         source = _source_of(error.observed[sample, :, tokens], error.expected, int(sample))
         if source:
             facts["source"] = source
@@ -145,7 +145,7 @@ def positions(scene: Scene) -> Iterator[Proposal]:
         return
     own = model.positions.astype(np.int64)
     for name, value, changed in _rules(own):
-        facts = {name: value}
+        facts: Facts = {name: value}
         predicted = model.at(changed).output()
         yield Trial(mechanism="position_offset", predicted=predicted, prior=0.7, facts=facts)
     if own.size <= _TOKENS:

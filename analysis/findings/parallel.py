@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.inside.products import KINDS as PRODUCTS
 from analysis.findings.inside.products import product_of
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
 from analysis.findings.transforms import multipliers, slope_on
-from analysis.findings.trials import Proposal, Trial
+from analysis.findings.trials import Facts, Proposal, Trial
+from core.runs import Array
 
 SHARDS = (2, 4, 8, 16)
 
@@ -29,7 +29,7 @@ def repeated_shard(scene: Scene) -> Iterator[Proposal]:
             continue
         for shard, piece in enumerate(np.split(expected, count, -1)):
             predicted = np.concatenate([piece] * count, -1)
-            facts = {"shard": shard, "shards": count}
+            facts: Facts = {"shard": shard, "shards": count}
             yield Trial(mechanism="same_shard", predicted=predicted, prior=0.75, facts=facts)
 
 
@@ -54,7 +54,7 @@ def missing_part(scene: Scene) -> Iterator[Proposal]:
             continue
         total = sum((m * p for m, p in zip(whole, parts, strict=True)), np.zeros(1))
         missing = [i for i, m in enumerate(whole) if m == 0]
-        facts = {"shards": count, "missing": ", ".join(map(str, missing))}
+        facts: Facts = {"shards": count, "missing": ", ".join(map(str, missing))}
         yield Trial(
             mechanism="missing_reduce",
             predicted=np.asarray(total + rest),
@@ -99,7 +99,10 @@ def bias(scene: Scene) -> Iterator[Proposal]:
 def _lost_bias(scene: Scene, bias: Array) -> Iterator[Proposal]:
     width = bias.size
     spans = {(0, width)} | {
-        (i * width // n, (i + 1) * width // n) for n in (2, 4, 8) if width % n == 0 for i in range(n)
+        (i * width // n, (i + 1) * width // n)
+        for n in (2, 4, 8)
+        if width % n == 0
+        for i in range(n)
     }
     spans |= {(0, width - width // n) for n in (4, 8)} | {(width // n, width) for n in (4, 8)}
     for start, stop in sorted(spans):

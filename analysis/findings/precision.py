@@ -6,10 +6,11 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array, Discrepancy
+from analysis.findings.discrepancy import Discrepancy
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.norms import Norm, norm_of
 from analysis.findings.inside.products import KINDS as PRODUCTS
@@ -26,7 +27,8 @@ from analysis.findings.rounding import (
 )
 from analysis.findings.scene import Scene
 from analysis.findings.transforms import factor
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
+from core.runs import Array
 from metrics.formats import FORMATS
 
 _BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -57,7 +59,7 @@ def narrow_operands(scene: Scene) -> Iterator[Proposal]:
         if predicted is None:
             return
         slug = "lowprec_compute" if name == "bfloat16" else "tf32_gemm"
-        facts = {"format": name.partition(":")[0], "bits": 8 if name == "bfloat16" else 11}
+        facts: Facts = {"format": name.partition(":")[0], "bits": 8 if name == "bfloat16" else 11}
         yield Trial(mechanism=slug, predicted=predicted, prior=0.7, facts=facts)
         if name == "bfloat16":
             yield Trial(mechanism="tf32_gemm", predicted=predicted, prior=0.3, facts=facts)
@@ -93,7 +95,7 @@ def narrow_output(scene: Scene) -> Iterator[Proposal]:
     name = _on_narrow_grid(scene)
     if name is None or scene.kind in ("quantise", "causal_mask"):
         return
-    facts = {"format": name}
+    facts: Facts = {"format": name}
     head = bool(HEAD.search(scene.call.module)) and scene.kind in PRODUCTS
     plain = round_to(scene.error.expected, name)
     inner = _with_operands(scene, name)
@@ -121,7 +123,7 @@ def narrow_accumulator(scene: Scene) -> Iterator[Proposal]:
     for name in SIXTEEN_BIT:
         for block in (b for b in _BLOCKS if b < part.length):
             predicted = round_to(part.accumulated(name, block), scene.dtype)
-            facts = {"format": name, "block": block}
+            facts: Facts = {"format": name, "block": block}
             yield Trial(
                 mechanism="lowprec_accum", predicted=predicted, prior=0.6, facts=facts, on=error
             )
@@ -134,16 +136,14 @@ def narrow_accumulator(scene: Scene) -> Iterator[Proposal]:
     yield from _accumulator_noise(scene, product)
 
 
-def _splits(
-    scene: Scene, part: Product, error: Discrepancy, name: str
-) -> Iterator[Proposal]:
+def _splits(scene: Scene, part: Product, error: Discrepancy, name: str) -> Iterator[Proposal]:
     for count in _SPLITS:
         pieces = part.parts(count)
         if not pieces:
             continue
         total = sum((round_to(piece, name) for piece in pieces), np.zeros(1))
         predicted = round_to(np.asarray(total + part.rest), scene.dtype)
-        facts = {"format": name, "splits": count}
+        facts: Facts = {"format": name, "splits": count}
         yield Trial(
             mechanism="splitk_16bit", predicted=predicted, prior=0.65, facts=facts, on=error
         )
@@ -153,10 +153,7 @@ def _sampled(product: Product, error: Discrepancy) -> tuple[Product, Discrepancy
     """As many rows as may be emulated, the most wrong ones."""
     x = product.x.reshape(-1, product.length)
     rows = max(1, _EMULATED // (product.length * product.w.shape[0]))
-    flat = Discrepancy(
-        *(a.reshape(len(x), -1) for a in (error.expected, error.observed, error.variance)),
-        error.valid.reshape(len(x), -1),
-    )
+    flat = error.reshaped(lambda values: values.reshape(len(x), -1))
     if rows >= len(x):
         chosen = np.arange(len(x))
     else:
@@ -176,7 +173,7 @@ def _accumulator_noise(scene: Scene, product: Product) -> Iterator[Proposal]:
     bits = accumulator_bits(error, energy, product.length)
     if 5.5 < bits < 13 and significand_bits(scene.error.observed) > bits:
         name = "bfloat16" if bits < 9.5 else "float16"
-        facts = {"bits": bits, "format": name}
+        facts: Facts = {"bits": bits, "format": name}
         yield Sign(mechanism="lowprec_accum", confidence=0.5, facts=facts)
         yield Sign(mechanism="splitk_16bit", confidence=0.35, facts=facts)
 
@@ -209,8 +206,8 @@ def narrow_phase(scene: Scene) -> Iterator[Proposal]:
         for count in (3, 1, 2):
             for rounded in itertools.combinations(parts, count):
                 turned = replace(model, rounded=rounded)
-                predicted = turned.output(lambda values, name=name: round_to(values, name))
-                facts = {"format": name, "rounded": ", ".join(rounded)}
+                predicted = turned.output(partial(round_to, dtype=name))
+                facts: Facts = {"format": name, "rounded": ", ".join(rounded)}
                 yield Trial(
                     mechanism="rope_phase_16bit", predicted=predicted, prior=0.6, facts=facts
                 )
@@ -229,7 +226,7 @@ def narrow_exponentials(scene: Scene) -> Iterator[Proposal]:
     for name in SIXTEEN_BIT:
         for steps in ("all", "exp", "sum"):
             predicted = model.output(softmax=narrow_softmax(name, steps=steps))
-            facts = {"format": name}
+            facts: Facts = {"format": name}
             yield Trial(mechanism="softmax_16bit", predicted=predicted, prior=0.6, facts=facts)
     if model.layout == "weights":
         yield from _row_sums(scene)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from core.runs import Array
+
 Mask = NDArray[np.bool_]
 
 # Widths in which kernels cut their outputs and reductions.
@@ -17,7 +18,7 @@ _LEAST_POWER = 128  # smaller powers of two are where almost anything begins
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A box around wrong elements: `start` and `stop` per axis, and the share of it that is wrong."""
+    """A box around wrong elements: `start`, `stop` per axis, and the share of it that is wrong."""
 
     start: tuple[int, ...]
     stop: tuple[int, ...]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.inside.products import Product, product_of
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene, tensor_at
 from analysis.findings.transforms import factor
-from analysis.findings.trials import Proposal, Trial
+from analysis.findings.trials import Facts, Proposal, Trial
+from core.runs import Array
 
 LINEARS = frozenset({"quant_linear", "int4_linear"})
 _ZERO_STEPS = (1, -1, 2, -2, 4, -4, 7, -7, 8, -8, 15, -15, 16, -16, 127, -127, 128, -128)
@@ -21,7 +21,7 @@ _ZERO_STEPS = (1, -1, 2, -2, 4, -4, 7, -7, 8, -8, 15, -15, 16, -16, 127, -127, 1
 def wrong_scale(scene: Scene) -> Iterator[Proposal]:
     """The output is scaled back by 1, by the inverse or by the square of the stored scale.
 
-    Each scale among the operands is tried. Source: public threads; 1 / slope is a scale of the dump.
+    Each scale among the operands is tried. Source: public threads; 1 / slope is a stored scale.
     """
     for name, scale in _scales(scene):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -32,7 +32,7 @@ def wrong_scale(scene: Scene) -> Iterator[Proposal]:
             predicted = scene.replay(parameters=parameters, inputs=inputs)
             if predicted is not None and np.isfinite(predicted).all():
                 ratio = float(np.median(changed / scale))
-                facts = {"variant": variant, "factor": ratio}
+                facts: Facts = {"variant": variant, "factor": ratio}
                 yield Trial(
                     mechanism="quant_scale_wrong", predicted=predicted, prior=0.75, facts=facts
                 )
@@ -97,9 +97,7 @@ def confused_encoding(scene: Scene) -> Iterator[Proposal]:
         return
     for ratio in (0.5, 2.0, 0.25, 4.0):
         predicted = ratio * (scene.error.expected - product.rest) + product.rest
-        yield Trial(
-            mechanism="fp8_fnuz", predicted=predicted, prior=0.85, facts={"factor": ratio}
-        )
+        yield Trial(mechanism="fp8_fnuz", predicted=predicted, prior=0.85, facts={"factor": ratio})
 
 
 def _tensors(scene: Scene) -> list:  # type: ignore[type-arg]
@@ -151,7 +149,7 @@ def zero_point(scene: Scene) -> Iterator[Proposal]:
     if zero is not None:
         predicted = scene.replay(parameters={"weight_zero": np.zeros_like(zero)})
         if predicted is not None:
-            facts = {"offset": "its whole size"}
+            facts: Facts = {"offset": "its whole size"}
             yield Trial(mechanism="zero_point_off", predicted=predicted, prior=0.6, facts=facts)
 
 
@@ -206,12 +204,10 @@ def codes(scene: Scene) -> Iterator[Proposal]:
     exact = np.rint(raw) if integer else raw
     clipped = np.clip(exact, -top, top)
     ratio = _scale_ratio(scene, scale)
-    facts = {"ratio": ratio, "clipped": int((np.abs(raw) > top * 1.004).sum())}
+    facts: Facts = {"ratio": ratio, "clipped": int((np.abs(raw) > top * 1.004).sum())}
     step = _stale_step(scene, scale)
     if step is not None:
-        yield Trial(
-            mechanism="stale_scale", predicted=clipped, prior=0.95, facts={"step": step}
-        )
+        yield Trial(mechanism="stale_scale", predicted=clipped, prior=0.95, facts={"step": step})
     yield Trial(mechanism="int8_saturation", predicted=clipped, prior=0.7, facts=facts)
     wrapped = (exact + 128) % 256 - 128
     if integer and (wrapped != exact).any():

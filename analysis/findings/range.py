@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.inside.attention import Attention, attention_of
 from analysis.findings.inside.norms import norm_of
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
 from analysis.findings.search import best_value
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
+from core.runs import Array
 from metrics.formats import FORMATS
 
 _OVERFLOWING = ("float16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz")
@@ -39,7 +39,7 @@ def overflow(scene: Scene) -> Iterator[Proposal]:
         # The step up to infinity begins half an ulp above the largest value.
         near = np.abs(np.abs(error.expected) / limit - 1) < 0.01
         if (bad == beyond)[error.valid & ~near].all() and (bad & beyond).any():
-            facts = {"format": name, "limit": limit, "count": int(bad.sum())}
+            facts: Facts = {"format": name, "limit": limit, "count": int(bad.sum())}
             yield Sign(mechanism="fp16_overflow", confidence=0.985, facts=facts)
             return
 
@@ -60,7 +60,7 @@ def clamp(scene: Scene) -> Iterator[Proposal]:
         moved = used & (predicted != error.expected)
         if moved.sum() >= 2:
             limit = high if np.isfinite(high) else low
-            facts = {"limit": limit, "count": int(moved.sum())}
+            facts: Facts = {"limit": limit, "count": int(moved.sum())}
             yield Trial(
                 mechanism="saturation_clamp",
                 predicted=predicted,
@@ -99,7 +99,7 @@ def flush(scene: Scene) -> Iterator[Proposal]:
     kept = size[used & ~zero]
     small = kept[kept < threshold * 0.99]
     if small.size <= 0.02 * zero.sum():
-        facts = {"threshold": threshold, "count": int(lost.sum())}
+        facts: Facts = {"threshold": threshold, "count": int(lost.sum())}
         confidence = 0.96 if small.size == 0 else 0.85
         yield Sign(mechanism="flush_to_zero", confidence=confidence, facts=facts)
 
@@ -113,7 +113,7 @@ def flushed_weights(scene: Scene) -> Iterator[Proposal]:
     weights = model.probabilities()
     for power in range(4, 25, 2):
         kept = np.where(weights < 2.0**-power, 0.0, weights)
-        facts = {"threshold": 2.0**-power, "count": int((kept != weights).sum())}
+        facts: Facts = {"threshold": 2.0**-power, "count": int((kept != weights).sum())}
         yield Trial(
             mechanism="flush_to_zero",
             predicted=model.output(kept),
@@ -137,10 +137,8 @@ def flushed_inputs(scene: Scene) -> Iterator[Proposal]:
         predicted = scene.replay(inputs=small) if small else None
         if predicted is not None:
             count = int(sum((small[k] != values[k]).sum() for k in small))
-            facts = {"threshold": least, "count": count}
-            yield Trial(
-                mechanism="flush_to_zero", predicted=predicted, prior=0.5, facts=facts
-            )
+            facts: Facts = {"threshold": least, "count": count}
+            yield Trial(mechanism="flush_to_zero", predicted=predicted, prior=0.5, facts=facts)
 
 
 @detector("mask_leak", kinds={"attention", "masked_softmax"})
@@ -168,7 +166,7 @@ def leak(scene: Scene) -> Iterator[Proposal]:
     for predict, how in ((constant, "set"), (lowered, "added")):
         below = best_value(predict, scene.error, _LEAKS, steps=14)
         if below is not None:
-            facts = {"constant": -below, "how": how}
+            facts: Facts = {"constant": -below, "how": how}
             yield Trial(
                 mechanism="mask_leak",
                 predicted=predict(below),
@@ -192,9 +190,7 @@ def masked_rows(scene: Scene) -> Iterator[Proposal]:
     if dead is None:
         dead = ~np.any(scene.error.expected != 0, -1)
     if (bad & dead).any() and not (bad & ~dead).any():
-        yield Sign(
-            mechanism="nan_masked_rows", confidence=0.97, facts={"rows": int(bad.sum())}
-        )
+        yield Sign(mechanism="nan_masked_rows", confidence=0.97, facts={"rows": int(bad.sum())})
 
 
 def _dead_rows(model: Attention, scene: Scene) -> Array | None:
@@ -204,7 +200,8 @@ def _dead_rows(model: Attention, scene: Scene) -> Array | None:
     shape = scene.error.expected.shape[:-1]
     if len(shape) == 3:
         return np.broadcast_to(dead, shape) if dead.shape[1] == 1 else dead
-    return dead.all(1) if dead.all(1).shape == shape else None
+    every = np.asarray(dead.all(1))
+    return every if every.shape == shape else None
 
 
 @detector("eps_underflow", kinds={"rms_norm", "layer_norm"})
@@ -222,7 +219,7 @@ def vanished_eps(scene: Scene) -> Iterator[Proposal]:
         yield Sign(mechanism="eps_underflow", confidence=0.96, facts={"rows": int(bad.sum())})
     elif tiny.any() and not bad.any():
         predicted = model.output(eps=0.0)
-        facts = {"rows": int(tiny.sum())}
+        facts: Facts = {"rows": int(tiny.sum())}
         yield Trial(mechanism="eps_underflow", predicted=predicted, prior=0.45, facts=facts)
 
 
@@ -245,6 +242,6 @@ def overflown_variance(scene: Scene) -> Iterator[Proposal]:
     for what in (total, total / model.values.shape[-1], largest):
         rest = what[~gone & scene.error.expected.any(-1)]
         if what[gone].min() > 0.99 * rest.max(initial=0.0):
-            facts = {"rows": int(gone.sum()), "least": float(total[gone].min())}
+            facts: Facts = {"rows": int(gone.sum()), "least": float(total[gone].min())}
             yield Sign(mechanism="variance_overflow", confidence=0.97, facts=facts)
             return

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from analysis.findings.trials import Proposal
 from analysis.findings.scene import Scene
+from analysis.findings.trials import Proposal
 
 Detect = Callable[[Scene], Iterable[Proposal]]
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from core.runs import Array
 from metrics.formats import format_of
 
-Array = NDArray[np.float64]
-
-_TYPES: Mapping[str, np.dtype] = MappingProxyType(  # type: ignore[type-arg]
+_TYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
     {
         "float32": np.dtype(np.float32),
         "float16": np.dtype(np.float16),
@@ -49,9 +48,11 @@ def round_to(values: Array, dtype: str) -> Array:
 
 
 def _tf32(values: Array, *, truncate: bool) -> Array:
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
-    bits = (bits if truncate else bits + 0xFFF + ((bits >> 13) & 1)) & 0xFFFFE000
-    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.int64)
+    if not truncate:
+        bits = bits + 0xFFF + ((bits >> 13) & 1)
+    kept = (bits & 0xFFFFE000).astype(np.uint32)
+    return np.asarray(kept.view(np.float32).astype(np.float64))
 
 
 def significand_bits(values: Array) -> int:
@@ -66,7 +67,7 @@ def significand_bits(values: Array) -> int:
         return 0
     fraction, _ = np.frexp(np.abs(flat))
     pattern = np.ldexp(fraction, 53).astype(np.uint64)
-    lowest = pattern & (~pattern + np.uint64(1))
+    lowest = pattern ^ (pattern & (pattern - np.uint64(1)))
     used = 53 - np.log2(lowest.astype(np.float64))
     return int(np.ceil(np.quantile(used, 0.999, method="higher")))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
 
 _MOST_EXPERTS = 256
@@ -29,7 +29,7 @@ def exchanged_expert(scene: Scene) -> Iterator[Proposal]:
         theirs = {name: call.value(tensor) for name, tensor in call.parameters.items()}
         predicted = scene.replay(parameters=theirs)
         if predicted is not None:
-            facts = {"expert": number(scene.call.module), "other": number(call.module)}
+            facts: Facts = {"expert": number(scene.call.module), "other": number(call.module)}
             yield Trial(mechanism="expert_mapping", predicted=predicted, prior=0.8, facts=facts)
 
 
@@ -83,5 +83,5 @@ def permuted_ids(scene: Scene) -> Iterator[Proposal]:
     images = [float(m[0]) for m in mapped if m.size == 1]
     if len(images) == ids.size == len(set(images)) and images != ids.tolist():
         moved = next(i for i, image in zip(ids, images, strict=True) if i != image)
-        facts = {"expert": int(moved), "other": int(images[list(ids).index(moved)])}
+        facts: Facts = {"expert": int(moved), "other": int(images[list(ids).index(moved)])}
         yield Sign(mechanism="expert_mapping", confidence=0.95, facts=facts)

@@ -54,7 +54,7 @@ class Scene:
 
     @property
     def argument(self) -> str:
-        """Argument of the slot: `0`, `weight`, …"""
+        """Argument of the slot, such as `0` or `weight`."""
         return self.site.slot.partition(".")[2] or self.site.output
 
     @property
@@ -178,13 +178,15 @@ def _noise(site: Site, expected: Floats) -> Floats | float:
         return 0.0
     handed = call.gradients_in if site.slot.startswith("backward") else call.inputs
     ids = {tensor.id for tensor in (*handed.values(), *call.inputs.values())}
-    found = [relative_l2(p.stats) for p in site.comparison.pairs if p.reference.id in ids and p.stats]
+    found = [
+        relative_l2(p.stats) for p in site.comparison.pairs if p.reference.id in ids and p.stats
+    ]
     share = max((one for one in found if np.isfinite(one)), default=0.0)
     return np.asarray(share**2 * (expected**2 + np.mean(expected**2)) / 2)
 
 
 def _rounding(values: Floats, reference: str, candidate: str, slot: str) -> Floats:
-    """One rounding to the coarser format; none for stored values of one format, which are copies."""
+    """One rounding to the coarser format; none for stored values of one format: they are copies."""
     coarse = coarser_of(reference, candidate)
     stored = slot.startswith(("forward_params", "forward_input"))
     if kind(coarse) != "float" or (stored and reference == candidate):

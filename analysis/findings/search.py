@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.findings.discrepancy import Discrepancy
-
-Array = NDArray[np.float64]
+from core.runs import Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 

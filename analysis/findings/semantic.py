@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.inside.attention import attention_of
 from analysis.findings.inside.norms import norm_of
 from analysis.findings.ratios import meanings
@@ -14,8 +13,9 @@ from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
 from analysis.findings.search import best_value, nice
 from analysis.findings.transforms import factor, slope_on
-from analysis.findings.trials import Proposal, Trial
+from analysis.findings.trials import Facts, Proposal, Trial
 from analysis.replay.functions.activation import FORMS
+from core.runs import Array
 
 _EPSILONS = tuple(np.geomspace(1e-13, 1.0, 27))
 _NICE_EPSILONS = tuple(m * 10.0**-p for p in range(2, 13) for m in (1, 5))
@@ -34,7 +34,7 @@ def activation(scene: Scene) -> Iterator[Proposal]:
     for form in FORMS:
         predicted = scene.replay(form=form) if form != known else None
         if predicted is not None:
-            facts = {"variant": form, "expected_variant": known}
+            facts: Facts = {"variant": form, "expected_variant": known}
             yield Trial(mechanism="act_variant", predicted=predicted, prior=0.7, facts=facts)
     if scene.kind == "activation":
         yield from _unknown_curve(scene)
@@ -79,7 +79,7 @@ def score_scale(scene: Scene) -> Iterator[Proposal]:
     ratio = best_value(predict, scene.error, _FACTORS, steps=30)
     if ratio is None:
         return
-    facts = {"scale": own * ratio, "scale_reference": own, "ratio": ratio}
+    facts: Facts = {"scale": own * ratio, "scale_reference": own, "ratio": ratio}
     if named := meanings(ratio):
         facts["meaning"] = named[0]
     yield Trial(
@@ -98,7 +98,7 @@ def soft_cap(scene: Scene) -> Iterator[Proposal]:
         return
     if model.cap:
         predicted = model.capped(0.0).output()
-        facts = {"cap": model.cap}
+        facts: Facts = {"cap": model.cap}
         yield Trial(mechanism="softcap_dropped", predicted=predicted, prior=0.75, facts=facts)
     for cap in _CAPS:
         if cap != model.cap:
@@ -163,7 +163,7 @@ def rotary_factor(scene: Scene) -> Iterator[Proposal]:
     Source: the ratio table: 0.1 ln f + 1 for stretch f, 1.139 to 1.416 for 4 to 64.
     """
     slope = float(factor(scene.error).ravel()[0])
-    facts: dict[str, float | str] = {"factor": slope}
+    facts: Facts = {"factor": slope}
     if named := meanings(slope):
         facts["meaning"] = named[0]
     yield Trial(

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array, Discrepancy
+from analysis.findings.discrepancy import Discrepancy
 from analysis.findings.inside.attention import Attention, attention_of
 from analysis.findings.inside.products import product_of
 from analysis.findings.precision import HEAD
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.transforms import slope_on
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
+from core.runs import Array
 
 # Tensors upstream of a residual addition that may have been added instead.
 _UPSTREAM = 60
@@ -60,7 +60,7 @@ def _other_addends(scene: Scene, a: Array, b: Array) -> Iterator[Proposal]:
                 continue
             value = np.asarray(call.value(tensor), np.float64)
             for kept in (a, b):
-                facts = {"variant": f"its inputs with {tensor.id} in place of one"}
+                facts: Facts = {"variant": f"its inputs with {tensor.id} in place of one"}
                 yield Trial(
                     mechanism="residual_wrong", predicted=kept + value, prior=0.6, facts=facts
                 )
@@ -92,7 +92,7 @@ def dropped_values(scene: Scene) -> Iterator[Proposal]:
     probability = 1 - 1 / slope if slope > 0 else 0.0
     if abs(probability - share) <= max(0.01, 4 * np.sqrt(share * (1 - share) / count)):
         predicted = np.where(zero, 0.0, error.expected * slope)
-        facts = {"probability": probability}
+        facts: Facts = {"probability": probability}
         yield Trial(mechanism="dropout_active", predicted=predicted, prior=0.8, facts=facts)
 
 
@@ -132,10 +132,7 @@ def dropped_weights(scene: Scene) -> Iterator[Proposal]:
 
 
 def _by_row(model: Attention, error: Discrepancy) -> Discrepancy:
-    parts = (error.expected, error.observed, error.variance)
-    return Discrepancy(
-        *(model.by_head(part) for part in parts), model.by_head(error.valid).astype(bool)
-    )
+    return error.reshaped(model.by_head)
 
 
 def _row_slopes(rows: Discrepancy) -> tuple[Array, Array]:
@@ -191,12 +188,12 @@ def _gain(kept: Array, values: Array, left: Array) -> Array:
 
 
 def _dropout_sign(rows: Discrepancy, growth: float, probability: float) -> Iterator[Proposal]:
-    """Most rows that lost nothing carry exactly the growth: a sign even if some stay unexplained."""
+    """Most rows that lost nothing carry exactly the growth: a sign even if some are unexplained."""
     slope, left = _row_slopes(rows)
     usable = rows.valid.all(-1) & (left < 3)
     near = np.abs(slope[usable] - growth) < 0.01
     if near.sum() > 0.5 * usable.sum() and near.sum() >= 16:
-        facts = {"probability": probability}
+        facts: Facts = {"probability": probability}
         yield Sign(mechanism="dropout_active", confidence=0.7, facts=facts)
 
 
@@ -213,7 +210,7 @@ def zeroed_token(scene: Scene) -> Iterator[Proposal]:
     tokens = np.unique(ids[gone])
     if tokens.size == 1:
         predicted = np.where((ids == tokens[0])[..., None], 0.0, scene.error.expected)
-        facts = {"token": int(tokens[0])}
+        facts: Facts = {"token": int(tokens[0])}
         yield Trial(mechanism="padding_idx_zero", predicted=predicted, prior=0.8, facts=facts)
 
 

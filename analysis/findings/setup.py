@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
-from analysis.findings.trials import Proposal, Sign
+from analysis.findings.trials import Facts, Proposal, Sign
 
 _MASK = re.compile(r"mask|cu_seqlens|seq_?lens|padding", re.IGNORECASE)
 
@@ -22,7 +22,7 @@ def different_inputs(scene: Scene) -> Iterator[Proposal]:
     """
     observed, expected = scene.error.observed, scene.error.expected
     differing = int((observed != expected).sum()) if observed.shape == expected.shape else -1
-    facts = {"count": differing}
+    facts: Facts = {"count": differing}
     where = f"{scene.call.operator} {scene.call.module_class} {scene.argument}"
     binary = scene.dtype == "bool" or _binary(observed)
     mask = bool(_MASK.search(where)) and (binary or scene.dtype != "float32")

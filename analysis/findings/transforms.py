@@ -6,13 +6,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.findings.discrepancy import Discrepancy
+from core.runs import Array
 
-Array = NDArray[np.float64]
-
-# Above this many elements a multiset is compared on an evenly spaced sample of its order statistics.
+# Above this many elements a multiset is compared on an even sample of its order statistics.
 _SORTED = 1 << 22
 
 
@@ -39,7 +37,7 @@ def offset(one: Discrepancy, axes: tuple[int, ...]) -> Array:
 
 
 def slope_on(one: Discrepancy, term: Array) -> float:
-    """How much of `term` was added to the output: the error regressed on it; NaN for a zero term."""
+    """How much of `term` was added to the output: the error regressed on it; NaN for zero."""
     used = one.used & np.isfinite(term)
     weight = _limited(np.where(used, 1 / np.maximum(one.variance, np.finfo(float).tiny), 0.0))[used]
     energy = float(np.sum(term[used] ** 2 * weight))

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.findings.discrepancy import FEW, Discrepancy, Fit
 from analysis.findings.rounding import FORMATS, round_to
 from core.findings import Fact, Hypothesis
+from core.runs import Array
 
-Array = NDArray[np.float64]
+Facts = dict[str, Fact]
 
 # Rivals whose Bayesian information criteria differ by less than 10 are told apart by prior alone
 # ("very strong" evidence begins there, Kass and Raftery 1995).
@@ -99,9 +99,7 @@ def _trials(proposals: Sequence[Proposal]) -> list[Trial]:
     return [one for one in proposals if isinstance(one, Trial)]
 
 
-def _judged(
-    tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]
-) -> Iterable[Hypothesis]:
+def _judged(tried: Sequence[tuple[Trial, Fit]], tensors: tuple[str, ...]) -> Iterable[Hypothesis]:
     lengths = [_description_length(trial, fit) for trial, fit in tried]
     accepted = [length for length, (_, fit) in zip(lengths, tried, strict=True) if fit.accepted]
     shortest = min(accepted, default=0.0)
@@ -119,7 +117,7 @@ def _judged(
 
 
 def _description_length(trial: Trial, fit: Fit) -> float:
-    """n ln(residual²) + k ln n, Schwarz 1978; residuals below a tenth of the floor count as that.
+    """N ln(residual²) + k ln n, Schwarz 1978; residuals below a tenth of the floor count as that.
 
     Fits with many parameters also swallow honest rounding that elements share (a row's norm): they
     gain nothing below the floor.

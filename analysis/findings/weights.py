@@ -1,4 +1,4 @@
-"""Detectors of stored parameters that differ: transposed, permuted, stale, scaled, or all of them."""
+"""Detectors of stored parameters that differ: transposed, permuted, stale, scaled, or all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.findings.discrepancy import Array
 from analysis.findings.layout_heads import WIDTHS, best_order
 from analysis.findings.parallel import SHARDS
 from analysis.findings.precision import HEAD
@@ -16,8 +15,9 @@ from analysis.findings.registry import detector
 from analysis.findings.routing import number, siblings
 from analysis.findings.scene import Scene, tensor_at
 from analysis.findings.transforms import factor
-from analysis.findings.trials import Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from core.comparison import Pair
+from core.runs import Array
 from metrics.error import relative_l2
 from metrics.formats import coarser_of, format_of, kind
 
@@ -38,7 +38,7 @@ def another_checkpoint(scene: Scene) -> Iterator[Proposal]:
     """Stored weights differ in more than two modules: the runs start from different weights."""
     pairs = scene.site.comparison.pairs
     differing = {p.reference.operator for p in pairs if _differs(p)}
-    facts = {"modules": len(differing)}
+    facts: Facts = {"modules": len(differing)}
     if len(differing) > _FAULTY_MODULES:
         yield Sign(mechanism="different_weights", confidence=0.9, facts=facts)
     else:
@@ -67,7 +67,7 @@ def stored_transposed(scene: Scene) -> Iterator[Proposal]:
         return
     for other in (reference.T, reference.T.reshape(reference.shape)):
         if other.shape == observed.shape and _equal(other, observed):
-            facts = {"place": "stored weight"}
+            facts: Facts = {"place": "stored weight"}
             yield Sign(mechanism="weight_transposed", confidence=0.98, facts=facts)
             return
 
@@ -88,7 +88,7 @@ def one_more(scene: Scene) -> Iterator[Proposal]:
         return
     for step in (1.0, -1.0):
         if _equal(reference + step, scene.error.observed) and reference.size > 1:
-            facts = {"place": "stored weight", "offset": step}
+            facts: Facts = {"place": "stored weight", "offset": step}
             yield Sign(mechanism="norm_weight_plus1", confidence=0.98, facts=facts)
 
 
@@ -102,7 +102,7 @@ def stored_shard(scene: Scene) -> Iterator[Proposal]:
         for count in (c for c in SHARDS if reference.shape[axis] % c == 0):
             for shard, piece in enumerate(np.split(reference, count, axis)):
                 if _equal(np.concatenate([piece] * count, axis), observed):
-                    facts = {"shard": shard, "shards": count}
+                    facts: Facts = {"shard": shard, "shards": count}
                     yield Sign(mechanism="same_shard", confidence=0.97, facts=facts)
                     return
 
@@ -127,7 +127,7 @@ def permuted_rows(scene: Scene) -> Iterator[Proposal]:
                 continue
             fused = any(w in scene.site.slot + scene.call.module for w in ("w13", "gate_up"))
             slug = "gate_up_swap" if fused and order == [1, 0] else "head_permuted"
-            facts = {"order": ", ".join(map(str, order[:16])), "width": width}
+            facts: Facts = {"order": ", ".join(map(str, order[:16])), "width": width}
             yield Sign(mechanism=slug, confidence=0.95, facts=facts)
             return
     if np.array_equal(np.sort(reference, None), np.sort(observed, None)):
@@ -146,7 +146,7 @@ def earlier_weight(scene: Scene) -> Iterator[Proposal]:
         if tensor is None or tensor.shape != scene.tensor.shape or not before:
             continue
         if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
-            facts = {"step": -1 if call.step is None else call.step}
+            facts: Facts = {"step": -1 if call.step is None else call.step}
             yield Sign(mechanism="stale_weight", confidence=0.96, facts=facts)
             return
 
@@ -161,7 +161,7 @@ def other_expert(scene: Scene) -> Iterator[Proposal]:
         if tensor is None or tensor.shape != scene.tensor.shape:
             continue
         if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
-            facts = {"expert": number(scene.call.module), "other": number(call.module)}
+            facts: Facts = {"expert": number(scene.call.module), "other": number(call.module)}
             yield Sign(mechanism="expert_mapping", confidence=0.97, facts=facts)
             return
 
@@ -189,7 +189,7 @@ def zero_row(scene: Scene) -> Iterator[Proposal]:
         return
     wrong = np.nonzero((reference != observed).any(1))[0]
     if wrong.size == 1 and not observed[wrong[0]].any():
-        facts = {"token": int(wrong[0])}
+        facts: Facts = {"token": int(wrong[0])}
         yield Sign(mechanism="padding_idx_zero", confidence=0.97, facts=facts)
 
 
@@ -210,7 +210,7 @@ def quantised_parameter(scene: Scene) -> Iterator[Proposal]:
     name = scene.argument.lower()
     difference = np.unique(observed - reference)
     if "zero" in name and difference.size == 1:
-        facts = {"offset": int(difference[0])}
+        facts: Facts = {"offset": int(difference[0])}
         yield Sign(mechanism="zero_point_off", confidence=0.97, facts=facts)
     if reference.ndim == 2 and scene.dtype in ("int8", "uint8", "int32"):
         if any(np.array_equal(s, observed) for s in swapped_nibbles(reference)):
@@ -231,7 +231,7 @@ def _factors(scene: Scene, reference: Array, observed: Array) -> Iterator[Propos
     if "scale" in scene.argument.lower():
         for variant, form in forms.items():
             if _equal(form, observed):
-                facts: dict[str, float | str] = {"variant": variant}
+                facts: Facts = {"variant": variant}
                 yield Sign(mechanism="quant_scale_wrong", confidence=0.97, facts=facts)
     slope = float(factor(scene.error).ravel()[0])
     if slope and _equal(slope * reference, observed):

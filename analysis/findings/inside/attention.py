@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from analysis.findings.inside.softmax import masked_softmax
 from analysis.findings.scene import Scene
+from core.runs import Array
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Softmax = Callable[[Array], Array]
 
@@ -50,7 +50,7 @@ class Attention:
             raise ValueError("This stage has no scores.")
         key = self.key[:, list(self.groups)]
         raw = np.matmul(self.query, key.swapaxes(-1, -2)) * self.scale
-        return self.cap * np.tanh(raw / self.cap) if self.cap else raw
+        return np.asarray(self.cap * np.tanh(raw / self.cap) if self.cap else raw)
 
     def probabilities(self, softmax: Softmax | None = None) -> Array:
         """Weights after mask and softmax."""
@@ -115,7 +115,7 @@ def _agrees(model: Attention, expected: Array) -> bool:
         return False
     finite = np.isfinite(found) & np.isfinite(expected)
     size = float(np.sqrt(np.mean(expected[finite] ** 2))) if finite.any() else 0.0
-    return finite.any() and float(np.max(np.abs(found - expected)[finite])) <= 1e-6 * size
+    return bool(finite.any()) and float(np.max(np.abs(found - expected)[finite])) <= 1e-6 * size
 
 
 def _candidates(scene: Scene) -> Iterator[Attention]:

@@ -42,7 +42,7 @@ def mask_parts(mask: Mask, places: Index | None = None) -> MaskParts | None:
 
     Without `places` the queries are the last ones: query i of n sits at slot i + keys - n.
     """
-    batch, heads, rows, keys = mask.shape
+    _, heads, rows, keys = mask.shape
     if heads != 1 and not (mask == mask[:, :1]).all():
         return None
     plain = mask[:, 0]
@@ -68,7 +68,8 @@ def mask_parts(mask: Mask, places: Index | None = None) -> MaskParts | None:
 def _padding(plain: Mask, distance: Index, shift: int, reach: int) -> Mask:
     """Keys of each sample that some query within reach may see; keys out of reach count as seen."""
     within = (distance >= -shift) & (distance <= reach)
-    return plain.any(1) | ~within.any(0)[None, :]
+    reachable = np.asarray(within.any(0))
+    return np.asarray(plain.any(1)) | ~reachable[None, :]
 
 
 def variations(parts: MaskParts) -> Iterator[tuple[str, dict[str, int], Mask]]:
@@ -80,15 +81,23 @@ def variations(parts: MaskParts) -> Iterator[tuple[str, dict[str, int], Mask]]:
         for shift in (1, -1, 2):
             changed = replace(parts, shift=parts.shift + shift)
             yield "causal_off_by_one", {"shift": shift}, changed.mask()
-    rows, keys = len(parts.places), parts.padding.shape[1]
-    if parts.causal and int(parts.places[0]) != 0 and rows < keys:
-        corner = replace(parts, places=parts.places - parts.places[0])
-        yield "causal_alignment", {}, corner.mask()
-    elif parts.causal and rows < keys:
-        yield "causal_alignment", {}, replace(parts, places=parts.places + keys - rows).mask()
+        yield from _other_corner(parts)
     if parts.window:
-        for wider in (1, -1, 2, -2, 3, -3, 4, -4):
-            if (window := parts.window + wider) > 0:
-                facts = {"window": window, "window_reference": parts.window}
-                yield "window_off_by_one", facts, replace(parts, window=window).mask()
-        yield "window_off_by_one", {}, replace(parts, window=0).mask()
+        yield from _other_windows(parts)
+
+
+def _other_corner(parts: MaskParts) -> Iterator[tuple[str, dict[str, int], Mask]]:
+    rows, keys = len(parts.places), parts.padding.shape[1]
+    if rows == keys:
+        return
+    start = int(parts.places[0])
+    moved = parts.places - start if start else parts.places + keys - rows
+    yield "causal_alignment", {}, replace(parts, places=moved).mask()
+
+
+def _other_windows(parts: MaskParts) -> Iterator[tuple[str, dict[str, int], Mask]]:
+    for wider in (1, -1, 2, -2, 3, -3, 4, -4):
+        if (window := parts.window + wider) > 0:
+            facts = {"window": window, "window_reference": parts.window}
+            yield "window_off_by_one", facts, replace(parts, window=window).mask()
+    yield "window_off_by_one", {}, replace(parts, window=0).mask()

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.findings.scene import Scene
+from core.runs import Array
 
-Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
 
 KINDS = frozenset({"rms_norm", "layer_norm"})

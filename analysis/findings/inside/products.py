@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.findings.rounding import round_to
 from analysis.findings.scene import Scene
-
-Array = NDArray[np.float64]
+from core.runs import Array
 
 KINDS = frozenset({"linear", "row_linear", "lora_linear", "int4_linear", "quant_linear"})
 LARGEST = 1 << 31  # multiplications that one variation may cost

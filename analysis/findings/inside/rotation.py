@@ -6,20 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.findings.scene import Scene
+from core.runs import Array
 
-Array = NDArray[np.float64]
 Rounding = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
-    """Queries or keys (batch, head, token, width) turned by position; `heads_last` if axes 1, 2 swap.
+    """Queries or keys (batch, head, token, width) turned by position.
 
-    `positions` (batch, token). `rounded` names the parts of the phase kept in `dtype`:
-    frequencies, positions, phase.
+    `heads_last`: tokens come before heads. `positions` (batch, token). `rounded` names the parts of
+    the phase that a rounding is applied to: frequencies, positions, phase.
     """
 
     values: Array
@@ -27,7 +26,6 @@ class Rotation:
     base: float
     interleaved: bool
     heads_last: bool = False
-    dtype: str = ""
     rounded: tuple[str, ...] = ()
 
     def output(self, rounding: Rounding | None = None) -> Array:

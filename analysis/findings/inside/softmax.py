@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.findings.rounding import round_to
+from core.runs import Array
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
