@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.planted import tiny_benign, tiny_faults, torch_benign, torch_fault_pairs
+from benchmarks.planted import tiny_benign, tiny_faults, tiny_kinds, torch_benign, torch_fault_pairs
 from benchmarks.planted.casebook import FOLDER, casebook, is_present
 from benchmarks.planted.manifest import Entry, difficulty, read, write
 from benchmarks.planted.predicting import Place, Prediction, predict, score_by_casebook
@@ -88,7 +88,7 @@ def test_a_fault_that_the_casebook_does_not_show_is_placed_and_named(
 @needs_casebook
 @pytest.mark.parametrize("place", BENIGN)
 def test_an_honest_pair_of_the_tiny_model_is_rounding(place: int, tmp_path: Path) -> None:
-    tiny_benign.register()
+    tiny_kinds.register()
     case = list(tiny_benign.cases())[place]
     check_honest(write_case(case, tmp_path, "honest"), tmp_path)
 

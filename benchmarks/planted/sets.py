@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.planted import (
     tiny_benign,
     tiny_faults,
+    tiny_kinds,
     torch_benign,
     torch_fault_pairs,
     two_faults,
@@ -33,7 +34,7 @@ def visible(folder: Path) -> Iterator[Entry]:
 def benign(folder: Path) -> Iterator[Entry]:
     """Honest pairs: nothing but rounding and harmless differences."""
     if is_present():
-        tiny_benign.register()
+        tiny_kinds.register()
         for n, case in enumerate(tiny_benign.cases(), 1):
             yield write_case(case, folder, f"b{n:03d}")
     for n, plan in enumerate(torch_benign.plans(), 1):

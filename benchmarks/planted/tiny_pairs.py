@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,17 @@ def write_case(case: Any, folder: Path, name: str) -> Entry:
     facts, problems = casebook().runner.verify(case, plant, reference, clean, candidate)
     for side, steps in (("reference", reference), ("candidate", candidate)):
         casebook().dumpio.write(str(folder / name / side), steps, case.style)
+    return replace(
+        _entry(case, plant, name),
+        quant=config.quant or None,
+        difficulty=facts.pop("difficulty"),
+        facts=plain(facts),
+        problems=[problem for problem in problems if not _meant(plant, problem)],
+    )
+
+
+def _entry(case: Any, plant: Any, name: str) -> Entry:
+    """What is known of a case before it has run."""
     return Entry(
         id=name,
         mechanism=case.slug,
@@ -29,16 +41,14 @@ def write_case(case: Any, folder: Path, name: str) -> Entry:
         step=plant.step,
         ref_dtype=case.ref,
         cand_dtype=case.cand,
-        quant=config.quant or None,
+        quant=None,
         accepted=[case.slug, *plant.alt],
         seed=case.seed,
         layer=case.layer,
         cause=plant.cause,
-        difficulty=facts.pop("difficulty"),
+        difficulty="",
         source="tiny",
         model=model_of(case),
-        facts=plain(facts),
-        problems=[problem for problem in problems if not _meant(plant, problem)],
     )
 
 

@@ -61,9 +61,6 @@ def plans() -> Iterator[Plan]:
         for text in line.split("|"):
             if text.strip():
                 yield plan_of(text, next(seeds))
-    for layout in ("native", "xray"):  # the reference reads all tokens in every step
-        job = Job(model="llama", seed=next(seeds), decode=2, padded=0, layout=layout)
-        yield Plan(job=job, reference=Side(caches=False), candidate=PLAIN, note="full | cached")
 
 
 def plan_of(text: str, seed: int) -> Plan:

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks.planted import torch_semantic_faults
+from benchmarks.planted import torch_semantic_faults, torch_system_faults
 from benchmarks.planted.torch_benign import FORMATS, OTHERWISE, PLAIN, job_of
 from benchmarks.planted.torch_faults import FAMILY, WRONG, plant
 from benchmarks.planted.torch_pairs import Fault, Plan
 
-BUILDERS = (torch_semantic_faults,)  # imported for what they enter
+BUILDERS = (torch_semantic_faults, torch_system_faults)  # imported for what they enter
 # Places, by a short word; `L` stands for the layer.
 PLACES = {
     "rope": "self_attn.rotary_emb",

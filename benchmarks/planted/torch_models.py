@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from benchmarks.planted.torch_layers import Shape
 from benchmarks.planted.torch_others import ConvNet, ImageTransformer, Recurrent, TorchEncoder
 from benchmarks.planted.torch_parts import Kernels, Linear
-from benchmarks.planted.torch_transformers import EncoderDecoder, LanguageModel, Shape
+from benchmarks.planted.torch_transformers import EncoderDecoder, LanguageModel
 from sample_dumps import decoder as functional_decoder
 
 LLAMA = Shape(layers=3, kv_heads=2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from benchmarks.planted.torch_layers import Layer, Shape, norm_of
 from benchmarks.planted.torch_parts import Add, Kernels, Linear
-from benchmarks.planted.torch_transformers import Layer, Shape, norm_of
 
 
 class ConvBlock(nn.Module):

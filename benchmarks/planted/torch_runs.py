@@ -25,10 +25,7 @@ BACKENDS = {"math": SDPBackend.MATH, "flash": SDPBackend.FLASH_ATTENTION}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What one side runs on: format, kernels and switches.
-
-    `autocast` names its format; without `caches` every decoding step reads all tokens again.
-    """
+    """What one side runs on: format, kernels and switches. `autocast` names its format."""
 
     dtype: str = "float32"
     kernels: Kernels = field(default_factory=Kernels)
@@ -37,7 +34,6 @@ class Side:
     threads: int = 1
     channels_last: bool = False
     autocast: str = ""
-    caches: bool = True
 
     @property
     def computes_in(self) -> str:
@@ -77,10 +73,10 @@ def run(
         edit(model)
     given = inputs(job.model, job.seed, tokens=job.tokens, padded=job.padded)
     with _conditions(side), _recorded(model, job, folder) as recording:
-        _walk(job, side, model, _in_format(job, given, side), recording)
+        _walk(job, model, _in_format(job, given, side), recording)
 
 
-def _walk(job: Job, side: Side, model: nn.Module, given: Inputs, recording: Any) -> None:
+def _walk(job: Job, model: nn.Module, given: Inputs, recording: Any) -> None:
     if job.backward:
         _train(job, model, given, recording)
         return
@@ -88,19 +84,19 @@ def _walk(job: Job, side: Side, model: nn.Module, given: Inputs, recording: Any)
         if not job.decode:
             model(*given.arguments)
             return
-        _decode(job, side, model, given, recording)
+        _decode(job, model, given, recording)
 
 
-def _decode(job: Job, side: Side, model: nn.Module, given: Inputs, recording: Any) -> None:
+def _decode(job: Job, model: nn.Module, given: Inputs, recording: Any) -> None:
     for module in model.modules():
         if hasattr(module, "caches"):
-            module.caches = side.caches
+            module.caches = True
     start = job.tokens - job.decode
     model(*given.up_to(start).arguments)
     tokens, real = given.arguments
     for n in range(start, job.tokens):
         recording.next_step()
-        model(tokens[:, n * side.caches : n + 1], real[:, : n + 1])
+        model(tokens[:, n : n + 1], real[:, : n + 1])
 
 
 def _train(job: Job, model: nn.Module, given: Inputs, recording: Any) -> None:
