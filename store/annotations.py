@@ -44,12 +44,12 @@ class Annotations:
             text=text, link=link, expires=expires, created=now(),
         )  # fmt: skip
         with self._catalogue.writing() as connection:
-            catalogue.put(connection, catalogue.annotations, _row(made))
+            catalogue.put(connection, catalogue.notes, _row(made))
         return made
 
     def of(self, comparison_id: str) -> list[Annotation]:
         """Everything said about a comparison, newest first."""
-        table = catalogue.annotations
+        table = catalogue.notes
         query = sa.select(table).where(table.c.comparison_id == comparison_id)
         with self._catalogue.reading() as connection:
             rows = connection.execute(query.order_by(table.c.created.desc())).mappings().all()
@@ -57,7 +57,7 @@ class Annotations:
 
     def remove(self, annotation_id: str) -> None:
         """Remove one; NotHereError when it is gone already."""
-        table = catalogue.annotations
+        table = catalogue.notes
         with self._catalogue.writing() as connection:
             done = connection.execute(sa.delete(table).where(table.c.id == annotation_id))
         if not done.rowcount:

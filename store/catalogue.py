@@ -79,8 +79,8 @@ jobs = sa.Table(
     sa.Column("error_hint", sa.String, nullable=False, default=""),
     sa.Column("owner", sa.String, nullable=False),
 )
-annotations = sa.Table(
-    "annotations",
+notes = sa.Table(
+    "notes",
     _metadata,
     sa.Column("id", sa.String, primary_key=True),
     sa.Column("comparison_id", sa.String, nullable=False, index=True),
