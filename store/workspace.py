@@ -163,6 +163,13 @@ class Workspace:
             rows = connection.execute(query).mappings().all()
         return [catalogue.record(ComparisonRecord, row) for row in rows]
 
+    def runs_of(self, comparison_id: str) -> tuple[str, str]:
+        """Run ids of both dumps of a comparison; NotHereError when one is gone."""
+        reference, candidate = (
+            self._dump(comparison_id, side).run_id for side in ("reference", "candidate")
+        )
+        return reference, candidate
+
     def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
         """The comparisons with the same reference, this one included, newest first."""
         self.comparison(comparison_id)

@@ -233,6 +233,10 @@ class FakeWorkspace:
         self.notes.insert(0, made)
         return made
 
+    def runs_of(self, comparison_id: str) -> tuple[str, str]:
+        self.comparison(comparison_id)
+        return "r1", "r2"
+
     def redaction_key(self) -> bytes:
         return b"key of a server"
 

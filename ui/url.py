@@ -42,6 +42,7 @@ PAGES: Mapping[str, str] = {
     "drift": "Drift",
     "formats": "Formats",
     "many": "Many runs",
+    "matching": "Matching",
     "report": "Report",
 }
 CARRIED = ("c", "m", "step", "rank")
