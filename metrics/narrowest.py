@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,12 +14,13 @@ EXACT = 0.999
 FEWEST = 64  # nonzero values below which nothing is inferred
 
 # Candidates by significand bits with the hidden one, then by range: the first that fits is meant.
-_NARROW: Mapping[str, tuple[int, type | None]] = {
-    "float8_e5m2": (3, ml_dtypes.float8_e5m2),
-    "float8_e4m3fn": (4, ml_dtypes.float8_e4m3fn),
-    "bfloat16": (8, ml_dtypes.bfloat16),
-    "float16": (11, np.float16),
-    "tf32": (11, None),
+# Those without a cast have float32's own range, so that their significand decides.
+_NARROW: Mapping[str, tuple[int, str]] = {
+    "float8_e5m2": (3, "float8_e5m2"),
+    "float8_e4m3fn": (4, "float8_e4m3fn"),
+    "bfloat16": (8, ""),
+    "float16": (11, "float16"),
+    "tf32": (11, ""),
 }
 _WIDEST = 11
 # Under this share of the significands that so many random values would hit, values are few
@@ -73,11 +73,13 @@ def _bits_used(bits: NDArray[np.uint32]) -> int:
 
 def _holds(flat: NDArray[np.float32], name: str) -> bool:
     """Whether nearly all values are exact in a format, its range included."""
-    precision, dtype = _NARROW[name]
-    if dtype is None:
+    precision, cast = _NARROW[name]
+    if not cast:
         return _share(flat.view(np.uint32) & np.uint32((1 << (24 - precision)) - 1) == 0) >= EXACT
+    if cast.startswith("float8"):
+        import ml_dtypes  # noqa: F401  slow to import, and rarely needed: it names fp8 to NumPy
     with np.errstate(over="ignore", invalid="ignore"):
-        return _share(np.asarray(flat.astype(dtype).astype(np.float32) == flat)) >= EXACT
+        return _share(np.asarray(flat.astype(cast).astype(np.float32) == flat)) >= EXACT
 
 
 def _is_varied(flat: NDArray[np.float32], precision: int) -> bool:
