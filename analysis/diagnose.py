@@ -76,7 +76,7 @@ def _grown(
     suspected: Sequence[Suspect],
     given: Sequence[Given],
 ) -> list[Grown]:
-    """Where error grows unexplained among outputs that no replay proves, before any proven fault."""
+    """Where error grows unexplained among outputs without a replay, before any proven fault."""
     pairs = engine.comparison.pairs
     limits = dict(zip((p.reference.id for p in pairs), floors(pairs), strict=True))
     parts = [o for r in replayed for o in r.outputs if o.reference and o.candidate]
@@ -99,7 +99,7 @@ def _replayed(engine: Engine, progress: Report) -> list[Replayed]:
 def _verdict(findings: Sequence[Finding], replayed: Sequence[Replayed]) -> DiagnosisVerdict:
     for verdict in ("setup", "fault", "watch"):
         if any(f.verdict == verdict for f in findings):
-            return verdict  # type: ignore[return-value]
+            return verdict
     return "rounding" if any(r.outputs for r in replayed) else "uncompared"
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from core.adaptation import Adaptation, RunSide, Shape
 from core.coverage import Coverage
+from core.findings import FloorKind
 from core.runs import Problem
 from core.stats import PairStats
 from core.tensors import TensorInfo, TensorSummary
@@ -179,7 +180,8 @@ class Judgement:
     error in units of it, `inherited` the largest error among the inputs of the same operator call
     in the same units, `added` what the operator itself put on top (NaN where unknown).
     `first_divergence` is an index into the pairs. `sentence` could be read aloud in a meeting,
-    `detail` says why in two lines.
+    `detail` says why in two lines. `floor_kinds` says in which floor `added` is counted: that of
+    the replayed operator itself, or the depth law of its format where it was not replayed.
     """
 
     verdict: Verdict
@@ -191,3 +193,4 @@ class Judgement:
     verdicts: tuple[Verdict, ...]
     sentence: str
     detail: str
+    floor_kinds: tuple[FloorKind, ...] = ()

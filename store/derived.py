@@ -20,7 +20,6 @@ import pyarrow as pa
 from blake3 import blake3
 from pyarrow import feather
 
-from analysis.judged import with_diagnosis
 from analysis.table import pair_table
 from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Pair
@@ -58,9 +57,7 @@ def derived(place: Path, comparison: Comparison, diagnosis: Diagnosis | None = N
 
 def derive(comparison: Comparison, diagnosis: Diagnosis | None = None) -> Derived:
     """Judgement, from the diagnosis where there is one, and whole table of a comparison."""
-    judgement = judge(comparison)
-    if diagnosis is not None:
-        judgement = with_diagnosis(comparison, judgement, diagnosis)
+    judgement = judge(comparison, diagnosis)
     return judgement, pair_table(comparison, judgement, values=metric_columns(comparison.pairs))
 
 

@@ -1,8 +1,8 @@
 """Matched tests: what the energy ratio averages away.
 
 Each test projects the local error on a pattern and asks how many standard deviations of the floor
-the projection is. A pattern that holds a small fault shows it where R cannot: a slope of 0.15 % over
-6000 elements is 70 standard deviations and R 1.3 (taxonomy §5; numerics.md §6).
+the projection is. A pattern that holds a small fault shows it where R cannot: a slope of 0.15 %
+over 6000 elements is 70 standard deviations and R 1.3 (taxonomy §5; numerics.md §6).
 """
 
 from __future__ import annotations

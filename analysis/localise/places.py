@@ -31,16 +31,14 @@ def findings_of(
     The same output of the same operator in later steps is one place; the first step stands, the
     number of steps is a fact of it.
     """
+    weights = [g for g in given if g.what == "weight"]
     setup = [g for g in given if g.what != "weight"]
-    found: list[tuple[tuple[int, int], Finding]] = []
-    for each in _first_of_each(setup) + _first_of_each([g for g in given if g.what == "weight"]):
-        finding = _of_given(each, sites, explain)
-        found.append(((0 if finding.verdict == "setup" else 1, each.pair.reference.order), finding))
-    for several in _by_place(suspects):
-        found.append(((1, several[0].replayed.lead.order), _of_suspects(several, sites, explain)))
-    for one in grown[:1]:  # whatever grows later may have grown out of it
-        found.append(((1, one.pair.reference.order), _of_grown(one, sites, explain)))
-    found.sort(key=lambda item: item[0])
+    found = [(0, _of_given(each, sites, explain)) for each in _first_of_each(setup)]
+    found += [(1, _of_given(each, sites, explain)) for each in _first_of_each(weights)]
+    found += [(1, _of_suspects(several, sites, explain)) for several in _by_place(suspects)]
+    # Whatever grows later may have grown out of the first that does.
+    found += [(1, _of_grown(one, sites, explain)) for one in grown[:1]]
+    found.sort(key=lambda item: (item[0], sites.order_of(item[1])))
     return [replace(finding, id=f"f{n + 1}") for n, (_, finding) in enumerate(found)]
 
 

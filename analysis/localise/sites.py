@@ -11,6 +11,7 @@ from analysis.localise.suspects import Suspect
 from analysis.replay.calls import CallKey, key_of
 from analysis.replay.site import OperatorCall, Site
 from core.comparison import Comparison, Pair
+from core.findings import Finding
 from core.runs import Run
 
 
@@ -23,6 +24,14 @@ class Sites:
     candidate: Run
     reference_calls: dict[CallKey, OperatorCall]
     candidate_calls: dict[CallKey, OperatorCall]
+
+    def order_of(self, finding: Finding) -> int:
+        """Where a finding's tensor stands in its run."""
+        known = self.reference.tensors.get(finding.tensor)
+        if known is not None:
+            return known.order
+        calls = (c for c in self.candidate_calls.values() if c.operator == finding.operator)
+        return next((c.order for c in calls if c.step == finding.step), 0)
 
     def of_suspect(self, suspect: Suspect) -> Site | None:
         """A wrong output; None where the candidate has no such call."""

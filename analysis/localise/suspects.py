@@ -31,6 +31,8 @@ _WHOLLY = 0.4
 GRADIENT_RATIO, GRADIENT_WORST = 2.5, 100.0
 # How much worse than the other side an error must be: what both kernels do alike is a mode of both.
 APART = 1.6
+# The reference is trusted: it is accused only from this many times the limit on.
+DOUBT = 2.0
 # Every |z| below this is within the rounding of the result alone: sqrt(3), and a little.
 _ONE_ROUNDING = 1.9
 
@@ -90,7 +92,9 @@ def _reference_alone(replayed: Replayed, output: Output, gradient: bool) -> Susp
     if right.local.ratio > RATIO or right.local.worst > WORST:
         return None
     found = _worse(left, right, gradient)
-    return Suspect(replayed, output, "reference", *found, gradient) if found else None
+    if found is None or found[1] < DOUBT:
+        return None
+    return Suspect(replayed, output, "reference", *found, gradient)
 
 
 def _infinite(part: Part) -> bool:
@@ -124,7 +128,7 @@ def _independent(part: Part) -> int:
 
 
 def _in_part(pattern: Pattern, function: Function | None) -> bool:
-    """Whether a pattern is another listed formula, which an operator follows wholly or not at all."""
+    """Whether a pattern is another listed formula, which is followed wholly or not at all."""
     listed = (v for values in function.options.values() for v in values) if function else ()
     return pattern.name in listed and abs(pattern.amount - 1) > _WHOLLY
 

@@ -1,4 +1,4 @@
-"""Outputs that cannot be replayed: does their error grow out of what came before?
+"""Outputs that cannot be replayed: their error must have grown out of what came before.
 
 With less in the dump than a replay needs, an output is judged by the errors around it: those handed
 to its call, those just before it, and that of the same operator one block earlier. Honest operators
@@ -22,7 +22,7 @@ from analysis.replay.site import OperatorCall, exact_values
 from core.comparison import Pair
 from core.errors import LoadError
 from core.runs import Array
-from metrics import formats
+from metrics import METRICS, formats
 
 # Error handed on by one operator, and the growth from one block to the same operator of the next.
 GAIN, GROWTH = 3.0, 2.0
@@ -33,7 +33,7 @@ FIRST, FIRST_BLOCK = 5.0, 14.0
 FIRST_UNEVEN, UNEVEN = 6.0, 2.3
 # Elements read of one tensor; beyond it the statistics of the whole pair stand in.
 _LARGEST = 1 << 22
-_WINDOW = 6
+_WINDOW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def grown(
     for pair in engine.comparison.pairs:
         tensor = pair.reference
         place = (tensor.step, tensor.rank)
-        if not _is_float_output(pair) or place in done or tensor.order >= stop:
+        if not _is_activation(pair) or place in done or tensor.order >= stop:
             continue
         apart = difference(engine, pair)
         one = _Seen(pair, apart.error, floors[tensor.id], apart.uneven)
@@ -96,10 +96,11 @@ def grown(
         earlier.append(one)
 
 
-def _is_float_output(pair: Pair) -> bool:
+def _is_activation(pair: Pair) -> bool:
+    """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
     t = pair.reference
     kinds = {formats.kind(t.dtype), formats.kind(pair.candidate.dtype)}
-    return t.pass_ == "forward" and t.slot == "output" and kinds == {"float"} and bool(pair.stats)
+    return t.pass_ == "forward" and kinds == {"float"} and pair.stats is not None
 
 
 def difference(engine: Engine, pair: Pair) -> Difference:
@@ -110,7 +111,7 @@ def difference(engine: Engine, pair: Pair) -> Difference:
     if stats.equal == stats.count:
         return Difference(0.0)
     if pair.reference.size > _LARGEST:
-        return Difference(math.sqrt(stats.sum_sq_error / stats.sum_sq_reference))
+        return Difference(METRICS["relative_l2"](stats))
     try:
         a = exact_values(engine.run_reference.read(pair.reference.id), pair.reference.dtype)
         b = exact_values(engine.run_candidate.read(pair.candidate.id), pair.candidate.dtype)
@@ -125,7 +126,8 @@ def _difference(a: Array, b: Array, valid: Array) -> Difference:
     if np.any(np.isfinite(a) != np.isfinite(b)):
         return Difference(math.inf)
     kept = valid & finite
-    energy, size = np.where(kept, b - a, 0.0) ** 2, np.where(kept, a, 0.0) ** 2
+    energy = (np.where(kept, b, 0.0) - np.where(kept, a, 0.0)) ** 2
+    size = np.where(kept, a, 0.0) ** 2
     total = float(size.sum())
     if total == 0:
         return Difference(0.0 if energy.sum() == 0 else math.inf)
@@ -142,7 +144,7 @@ def _judged(engine: Engine, one: _Seen, earlier: Sequence[_Seen]) -> Grown | Non
     call = engine.call_of(one.pair.reference)
     if call is None or math.isnan(one.error) or not one.floor:
         return None
-    handed = _handed(engine, call)
+    handed = _handed(engine, call) if one.pair.reference.slot != "input" else None
     limit = _limit(one, earlier, handed)
     if one.error <= limit:
         return None
@@ -173,8 +175,7 @@ def _limit(one: _Seen, earlier: Sequence[_Seen], handed: float | None) -> float:
     own = (FIRST if inside else FIRST_BLOCK if even else FIRST_UNEVEN) * one.floor
     if previous is None:
         return max(own, GAIN * level)
-    grown_by = GROWTH * math.hypot(previous.error, one.floor)
-    return max(min(own, grown_by), grown_by, GROWTH * level if inside else 0.0)
+    return GROWTH * math.hypot(max(previous.error, level), one.floor)
 
 
 def _one_block_before(one: _Seen, earlier: Sequence[_Seen]) -> _Seen | None:

@@ -8,23 +8,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from analysis.findings.texts import describe
-from analysis.verdict import LIMIT
 from core.comparison import Comparison, Judgement, Verdict
-from core.findings import Diagnosis, Finding, Replay
+from core.findings import Diagnosis, Finding, FloorKind, Replay
 from core.numbers import count, times_floor
 from language import say
 
 _SHOWN: Mapping[str, Verdict] = {"fault": "fault", "setup": "fault", "watch": "watch"}
 
 
-def with_diagnosis(comparison: Comparison, judgement: Judgement, diagnosis: Diagnosis) -> Judgement:
+def diagnosed(comparison: Comparison, judgement: Judgement, diagnosis: Diagnosis) -> Judgement:
     """The judgement of the same comparison with verdicts and `added` from the replay.
 
     A finding's tensor carries the finding's verdict (a setup difference counts as a fault: the runs
     part there). What was replayed and is no finding only inherits, or is rounding; what could not
     be replayed keeps its verdict from sizes unless a finding explains it. `added` of a replayed
-    output is the larger own error of the two sides in units of the operator's floor. A tolerance of
-    the user's overrules all of this, and so the judgement is returned as it is.
+    output is the larger own error of the two sides in units of the operator's floor, and its
+    `floor_kinds` says so; `times_floor` stays the whole error, what was handed on included, in
+    units of the depth law: an operator's own floor knows nothing of what came before it. A
+    tolerance of the user's overrules all of this, and so the judgement is returned as it is.
     """
     if comparison.settings.tolerance is not None or diagnosis.verdict == "uncompared":
         return judgement
@@ -42,6 +43,7 @@ def with_diagnosis(comparison: Comparison, judgement: Judgement, diagnosis: Diag
         first_divergence=first,
         verdicts=tuple(verdicts),
         added=tuple(added),
+        floor_kinds=_kinds(comparison, judgement, replays),
     )
     sentence, detail = _words(judged, diagnosis)
     return replace(judged, sentence=sentence, detail=detail)
@@ -62,7 +64,7 @@ def _verdict(judgement: Judgement, n: int, finding: Finding | None, any_finding:
     if finding is not None:
         return _SHOWN[finding.verdict]
     if before in ("fault", "watch", "inherited"):
-        return "inherited" if any_finding or judgement.times_floor[n] > LIMIT else "rounding"
+        return "inherited" if any_finding else "rounding"
     return before
 
 
@@ -71,6 +73,14 @@ def _added(before: float, replay: Replay | None) -> float:
         return before
     ratios = [r for r in (replay.ratio_candidate, replay.ratio_reference) if not math.isnan(r)]
     return max(ratios, default=before)
+
+
+def _kinds(
+    comparison: Comparison, judgement: Judgement, replays: Mapping[str, Replay]
+) -> tuple[FloorKind, ...]:
+    pairs = zip(comparison.pairs, judgement.floor_kinds, strict=True)
+    found = ((replays.get(pair.reference.id), kind) for pair, kind in pairs)
+    return tuple(kind if replay is None else replay.floor_kind for replay, kind in found)
 
 
 def _first(comparison: Comparison, diagnosis: Diagnosis) -> int | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import fakes
 import pytest
 
-from analysis.judged import with_diagnosis
+from analysis.diagnosed import diagnosed
 from core.comparison import Settings, Tolerance
 
 
 def test_a_finding_gives_its_tensor_the_verdict_and_the_rest_inherits() -> None:
     compared = fakes.comparison()
-    judged = with_diagnosis(compared, fakes.judgement(compared), fakes.diagnosis(compared))
+    judged = diagnosed(compared, fakes.judgement(compared), fakes.diagnosis(compared))
     by_name = {
         p.reference.operator: v for p, v in zip(compared.pairs, judged.verdicts, strict=True)
     }
@@ -26,25 +26,25 @@ def test_a_finding_gives_its_tensor_the_verdict_and_the_rest_inherits() -> None:
 
 def test_what_an_operator_adds_is_its_own_error_in_floors() -> None:
     compared = fakes.comparison()
-    judged = with_diagnosis(compared, fakes.judgement(compared), fakes.diagnosis(compared))
+    judged = diagnosed(compared, fakes.judgement(compared), fakes.diagnosis(compared))
     by_name = {p.reference.operator: a for p, a in zip(compared.pairs, judged.added, strict=True)}
     assert by_name[fakes.FAULT] == 113.0
     assert by_name["lm_head"] == 0.9
 
 
-def test_without_findings_large_errors_are_inherited_not_faults() -> None:
+def test_without_findings_nobody_is_accused() -> None:
     compared = fakes.comparison()
     none = fakes.diagnosis(compared, findings=(), verdict="rounding")
-    judged = with_diagnosis(compared, fakes.judgement(compared), none)
+    judged = diagnosed(compared, fakes.judgement(compared), none)
     assert judged.verdict == "rounding"
     assert judged.first_divergence is None
-    assert not {"fault", "watch"} & set(judged.verdicts)
+    assert not {"fault", "watch", "inherited"} & set(judged.verdicts)
     assert "recomputed in float64" in judged.detail
 
 
 def test_the_sentence_names_the_cause_and_the_place() -> None:
     compared = fakes.comparison()
-    judged = with_diagnosis(compared, fakes.judgement(compared), fakes.diagnosis(compared))
+    judged = diagnosed(compared, fakes.judgement(compared), fakes.diagnosis(compared))
     assert fakes.FAULT in judged.sentence
     assert judged.sentence != fakes.judgement(compared).sentence
 
@@ -53,4 +53,4 @@ def test_the_sentence_names_the_cause_and_the_place() -> None:
 def test_a_tolerance_of_the_users_overrules_the_diagnosis(verdict: str) -> None:
     compared = fakes.comparison(settings=Settings(Tolerance(1.0, 1.0)))
     judged = fakes.judgement(compared)
-    assert with_diagnosis(compared, judged, fakes.diagnosis(compared, verdict=verdict)) is judged
+    assert diagnosed(compared, judged, fakes.diagnosis(compared, verdict=verdict)) is judged
