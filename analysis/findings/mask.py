@@ -102,7 +102,7 @@ def foreign_block(scene: Scene) -> Iterator[Proposal]:
 
 
 def _source_of(cache: Array, sample: int, tokens: slice) -> str:
-    """Where else in a cache (batch, heads, tokens, width) a block of it stands; empty if nowhere."""
+    """Where else in a cache (batch, heads, tokens, width) a block stands; empty if nowhere."""
     block = cache[sample, :, tokens]
     length = block.shape[1]
     for other in range(len(cache)):
