@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.floor import floors
 from analysis.localise.places import Explain, findings_of
-from analysis.localise.setup import differences
+from analysis.localise.setup import Given, differences
 from analysis.localise.sites import Sites
-from analysis.localise.suspects import suspects
+from analysis.localise.suspects import Suspect, suspects
+from analysis.localise.transfer import Grown, grown
 from analysis.replay.engine import Engine
 from analysis.replay.modes import with_modes
 from analysis.replay.result import Output, Part, Replayed
@@ -55,7 +57,9 @@ def diagnose(
     replayed, modes = with_modes(_replayed(engine, progress))
     given = differences(comparison, reference, candidate, engine.real)
     sites = Sites(comparison, reference, candidate, engine.reference, engine.candidate)
-    found = findings_of(given, suspects(replayed), sites, explain)
+    suspected = suspects(replayed)
+    unexplained_growth = _grown(engine, replayed, suspected, given)
+    found = findings_of(given, suspected, unexplained_growth, sites, explain)
     return Diagnosis(
         comparison=comparison.id,
         verdict=_verdict(found, replayed),
@@ -64,6 +68,22 @@ def diagnose(
         not_replayed=_not_replayed(replayed),
         modes=modes,
     )
+
+
+def _grown(
+    engine: Engine,
+    replayed: Sequence[Replayed],
+    suspected: Sequence[Suspect],
+    given: Sequence[Given],
+) -> list[Grown]:
+    """Where error grows unexplained among outputs without a replay, before any proven fault."""
+    pairs = engine.comparison.pairs
+    limits = dict(zip((p.reference.id for p in pairs), floors(pairs), strict=True))
+    parts = [o for r in replayed for o in r.outputs if o.reference and o.candidate]
+    proven = frozenset(o.reference.side.tensor.id for o in parts if o.reference)
+    orders = [s.replayed.lead.order for s in suspected]
+    orders += [g.pair.reference.order for g in given]
+    return list(grown(engine, limits, proven, min(orders, default=1 << 62)))
 
 
 def _replayed(engine: Engine, progress: Report) -> list[Replayed]:
@@ -79,7 +99,7 @@ def _replayed(engine: Engine, progress: Report) -> list[Replayed]:
 def _verdict(findings: Sequence[Finding], replayed: Sequence[Replayed]) -> DiagnosisVerdict:
     for verdict in ("setup", "fault", "watch"):
         if any(f.verdict == verdict for f in findings):
-            return verdict  # type: ignore[return-value]
+            return verdict
     return "rounding" if any(r.outputs for r in replayed) else "uncompared"
 
 

@@ -1,7 +1,8 @@
 """Rounding or fault, and where it starts: what the error of each pair says given its inputs.
 
-First version, from the statistics of outputs and inputs alone. Every page, command and report asks
-`judge` and nothing else here.
+From the statistics of outputs and inputs alone, for comparisons without their dumps; where the
+dumps are there, a diagnosis by replay decides. Every page, command and report asks `judge` and
+nothing else here.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from analysis import wording
+from analysis.diagnosed import diagnosed
 from analysis.floor import floors
 from core.comparison import Comparison, Judgement, Pair, Verdict
+from core.findings import Diagnosis, FloorKind
 from core.tensors import TensorInfo
 from metrics import METRICS
 
@@ -70,8 +73,8 @@ def _identity(pair: Pair) -> tuple[object, ...]:
     return (*place, stats.equal, worst.value, worst.index, side.minimum, side.maximum)
 
 
-def judge(comparison: Comparison) -> Judgement:
-    """Verdict of every pair and of the whole.
+def judge(comparison: Comparison, diagnosis: Diagnosis | None = None) -> Judgement:
+    """Verdict of every pair and of the whole; with a diagnosis, its findings decide.
 
     Uncompared: no statistics. Rounding: within `LIMIT` times the floor (with a tolerance of the
     user's: no mismatch). An output that exceeds what an honest operator makes of its inputs' error
@@ -97,8 +100,15 @@ def judge(comparison: Comparison) -> Judgement:
         verdicts=verdicts,
         sentence="",
         detail="",
+        floor_kinds=tuple(map(_floor_kind, limits)),
     )
+    if diagnosis is not None:
+        judged = diagnosed(comparison, judged, diagnosis)
     return wording.spoken(comparison, judged)
+
+
+def _floor_kind(floor: float) -> FloorKind:
+    return "depth" if floor else "exact"
 
 
 def is_output(tensor: TensorInfo) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from core.findings import FloorKind
 from core.runs import Problem
 from core.stats import PairStats
 from core.tensors import TensorInfo
@@ -91,7 +92,9 @@ class Judgement:
     error in units of it, `inherited` the largest error among the inputs of the same operator call
     in the same units, `added` what the operator itself put on top (NaN where unknown).
     `first_divergence` is an index into the pairs. `sentence` could be read aloud in a meeting,
-    `detail` says why in two lines.
+    `detail` says why in two lines. `floor_kinds` says where each floor comes from: for a replayed
+    output all four numbers are the replay's own (R of the candidate, propagated and local error in
+    units of its floor), for others the depth law of its format; a third run may give a twin.
     """
 
     verdict: Verdict
@@ -103,3 +106,4 @@ class Judgement:
     verdicts: tuple[Verdict, ...]
     sentence: str
     detail: str
+    floor_kinds: tuple[FloorKind, ...] = ()

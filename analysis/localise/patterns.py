@@ -1,8 +1,8 @@
 """Matched tests: what the energy ratio averages away.
 
 Each test projects the local error on a pattern and asks how many standard deviations of the floor
-the projection is. A pattern that holds a small fault shows it where R cannot: a slope of 0.15 % over
-6000 elements is 70 standard deviations and R 1.3 (taxonomy §5; numerics.md §6).
+the projection is. A pattern that holds a small fault shows it where R cannot: a slope of 0.15 %
+over 6000 elements is 70 standard deviations and R 1.3 (taxonomy §5; numerics.md §6).
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ from core.runs import Array
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One projection: `z` in standard deviations, and its share of the judged error's energy."""
+    """One projection: `z` in standard deviations, and its share of the judged error's energy.
+
+    `amount` is how much of the pattern the error holds, NaN where the pattern has no unit.
+    """
 
     name: str
     z: float
     share: float
+    amount: float = math.nan
 
 
 class Projections:
@@ -66,7 +70,8 @@ class Projections:
         scale = np.sum(pattern * self.unit, -1) if pattern.ndim else pattern * self.unit
         noise = norm + self._row * float(np.sum(scale**2)) + self._whole * float(np.sum(scale)) ** 2
         projected = float(np.sum(self.error * pattern))
-        return Pattern(name, projected / math.sqrt(noise), projected**2 / norm / self.energy)
+        share = projected**2 / norm / self.energy
+        return Pattern(name, projected / math.sqrt(noise), share, projected / norm)
 
     def rows(self) -> Iterator[Pattern]:
         """The worst row's factor, the worst column's factor and the worst column's offset."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from analysis.localise.setup import Given
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect
+from analysis.localise.transfer import Grown
 from analysis.replay.site import Site
 from core.findings import Fact, Finding, Hypothesis
 from core.tensors import TensorInfo
@@ -19,21 +20,25 @@ _SURE, _LEAST = 0.99, 0.6
 
 
 def findings_of(
-    given: Sequence[Given], suspects: Sequence[Suspect], sites: Sites, explain: Explain
+    given: Sequence[Given],
+    suspects: Sequence[Suspect],
+    grown: Sequence[Grown],
+    sites: Sites,
+    explain: Explain,
 ) -> list[Finding]:
     """One finding for each place, setup first, then in execution order.
 
     The same output of the same operator in later steps is one place; the first step stands, the
     number of steps is a fact of it.
     """
+    weights = [g for g in given if g.what == "weight"]
     setup = [g for g in given if g.what != "weight"]
-    found: list[tuple[tuple[int, int], Finding]] = []
-    for each in _first_of_each(setup) + _first_of_each([g for g in given if g.what == "weight"]):
-        finding = _of_given(each, sites, explain)
-        found.append(((0 if finding.verdict == "setup" else 1, each.pair.reference.order), finding))
-    for several in _by_place(suspects):
-        found.append(((1, several[0].replayed.lead.order), _of_suspects(several, sites, explain)))
-    found.sort(key=lambda item: item[0])
+    found = [(0, _of_given(each, sites, explain)) for each in _first_of_each(setup)]
+    found += [(1, _of_given(each, sites, explain)) for each in _first_of_each(weights)]
+    found += [(1, _of_suspects(several, sites, explain)) for several in _by_place(suspects)]
+    # Whatever grows later may have grown out of the first that does.
+    found += [(1, _of_grown(one, sites, explain)) for one in grown[:1]]
+    found.sort(key=lambda item: (item[0], sites.order_of(item[1])))
     return [replace(finding, id=f"f{n + 1}") for n, (_, finding) in enumerate(found)]
 
 
@@ -94,6 +99,21 @@ def _of_suspects(several: Sequence[Suspect], sites: Sites, explain: Explain) -> 
         facts=facts,
     )
     return made if first.output.reference else replace(made, tensor="")
+
+
+def _of_grown(grown: Grown, sites: Sites, explain: Explain) -> Finding:
+    """A place told by growth alone: uncertain unless the call's own inputs were captured."""
+    site = sites.of_output(grown.call, grown.pair)
+    zone = () if grown.certain else tuple(filter(None, (grown.before, grown.call.operator)))
+    return _finding(
+        grown.pair.reference,
+        verdict="fault",
+        side="unknown",
+        confidence=min(0.9, _confidence(grown.times)),
+        hypotheses=explain(site) if site else (),
+        facts={"sign": "growth", "times": grown.times},
+        zone=zone,
+    )
 
 
 def _confidence(times: float) -> float:

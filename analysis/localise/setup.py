@@ -93,22 +93,35 @@ def _inputs(comparison: Comparison, values: _Values, real: Real) -> Iterator[Giv
     explained: set[tuple[object, ...]] = set()
     for pair in comparison.pairs:
         tensor = pair.reference
-        place = (tensor.step, tensor.rank)
-        whole = formats.kind(tensor.dtype) in ("int", "bool")
-        key = (place, tensor.dtype, tensor.size)
-        if tensor.pass_ != "forward" or not (differs(pair) or (whole and pair.stats is None)):
-            if tensor.slot == "output":
-                after_output.add(place)
+        if tensor.pass_ != "forward":
             continue
+        place = (tensor.step, tensor.rank)
+        key = (place, tensor.dtype, tensor.size)
+        what = _handed_in(pair, values, real.get(place), after=place in after_output)
+        if what is not None and key not in explained:
+            yield Given(what, pair)
         if tensor.slot == "output":
             after_output.add(place)
-        elif whole and key not in explained:
-            if _on_real_tokens(pair, values, real.get(place)):
-                yield Given(_kind_of_input(pair), pair)
-        elif not whole and place not in after_output and _beyond_cast(pair):
-            yield Given("different_inputs", pair)
-        if whole:
+        if _is_whole(tensor) and _off(pair):
             explained.add(key)
+
+
+def _is_whole(tensor: TensorInfo) -> bool:
+    return formats.kind(tensor.dtype) in ("int", "bool")
+
+
+def _off(pair: Pair) -> bool:
+    """Whether a pair differs, or could not be compared though it is made of ids."""
+    return differs(pair) or (pair.stats is None and _is_whole(pair.reference))
+
+
+def _handed_in(pair: Pair, values: _Values, real: Array | None, *, after: bool) -> What | None:
+    """What an input is if it differs and nobody before made it; None otherwise."""
+    if pair.reference.slot != "input" or not _off(pair):
+        return None
+    if _is_whole(pair.reference):
+        return _kind_of_input(pair) if _on_real_tokens(pair, values, real) else None
+    return "different_inputs" if not after and _beyond_cast(pair) else None
 
 
 def _on_real_tokens(pair: Pair, values: _Values, real: Array | None) -> bool:

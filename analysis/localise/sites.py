@@ -10,7 +10,8 @@ from analysis.localise.setup import Given
 from analysis.localise.suspects import Suspect
 from analysis.replay.calls import CallKey, key_of
 from analysis.replay.site import OperatorCall, Site
-from core.comparison import Comparison
+from core.comparison import Comparison, Pair
+from core.findings import Finding
 from core.runs import Run
 
 
@@ -23,6 +24,14 @@ class Sites:
     candidate: Run
     reference_calls: dict[CallKey, OperatorCall]
     candidate_calls: dict[CallKey, OperatorCall]
+
+    def order_of(self, finding: Finding) -> int:
+        """Where a finding's tensor stands in its run."""
+        known = self.reference.tensors.get(finding.tensor)
+        if known is not None:
+            return known.order
+        calls = (c for c in self.candidate_calls.values() if c.operator == finding.operator)
+        return next((c.order for c in calls if c.step == finding.step), 0)
 
     def of_suspect(self, suspect: Suspect) -> Site | None:
         """A wrong output; None where the candidate has no such call."""
@@ -64,6 +73,25 @@ class Sites:
             or self._user(a.module, self.reference_calls),
             candidate_call=call,
             valid=np.ones(b.shape, bool),
+        )
+
+    def of_output(self, call: OperatorCall, pair: Pair) -> Site | None:
+        """An output that was not replayed."""
+        other = self.candidate_calls.get(key_of(pair.candidate))
+        if other is None:
+            return None
+        return self._site(
+            output=pair.reference.argument,
+            slot=pair.reference.slot_label,
+            kind="unknown",
+            function=None,
+            attributes={},
+            fitted=(),
+            reference=None,
+            candidate=None,
+            reference_call=call,
+            candidate_call=other,
+            valid=np.ones(pair.candidate.shape, bool),
         )
 
     def _user(self, module: str, calls: dict[CallKey, OperatorCall]) -> OperatorCall | None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analysis.localise.patterns import patterns
+from analysis.localise.patterns import Pattern, patterns
 from analysis.replay.engine import TRUSTED
 from analysis.replay.registry import Attributes, Function
 from analysis.replay.result import Output, Part, Replayed
@@ -25,10 +25,14 @@ PATTERN = 9.0
 # A pattern must explain this share of the judged error's energy: with 1e7 elements an honest bias
 # of a thousandth of the floor is many standard deviations.
 SHARE = 2e-3
+# How far the amount of another formula may be from 1 (rounding scatters it).
+_WHOLLY = 0.4
 # Gradients have a floor of few Monte-Carlo samples: honest R <= 2.35.
 GRADIENT_RATIO, GRADIENT_WORST = 2.5, 100.0
 # How much worse than the other side an error must be: what both kernels do alike is a mode of both.
 APART = 1.6
+# The reference is trusted: it is accused only from this many times the limit on.
+DOUBT = 2.0
 # Every |z| below this is within the rounding of the result alone: sqrt(3), and a little.
 _ONE_ROUNDING = 1.9
 
@@ -88,7 +92,9 @@ def _reference_alone(replayed: Replayed, output: Output, gradient: bool) -> Susp
     if right.local.ratio > RATIO or right.local.worst > WORST:
         return None
     found = _worse(left, right, gradient)
-    return Suspect(replayed, output, "reference", *found, gradient) if found else None
+    if found is None or found[1] < DOUBT:
+        return None
+    return Suspect(replayed, output, "reference", *found, gradient)
 
 
 def _infinite(part: Part) -> bool:
@@ -121,13 +127,19 @@ def _independent(part: Part) -> int:
     return count
 
 
+def _in_part(pattern: Pattern, function: Function | None) -> bool:
+    """Whether a pattern is another listed formula, which is followed wholly or not at all."""
+    listed = (v for values in function.options.values() for v in values) if function else ()
+    return pattern.name in listed and abs(pattern.amount - 1) > _WHOLLY
+
+
 def _patterned(
     part: Part, other: Part | None, function: Function | None, attributes: Attributes
 ) -> tuple[str, float] | None:
     theirs = {}
     best: tuple[str, float] | None = None
     for each in patterns(part, function, attributes):
-        if abs(each.z) <= PATTERN or each.share < SHARE:
+        if abs(each.z) <= PATTERN or each.share < SHARE or _in_part(each, function):
             continue
         if not theirs and other is not None:
             for one in patterns(other, function, attributes):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.replay.fit import UNFIT
-from analysis.replay.functions.gradients import GRADIENTS
+from analysis.replay.functions.gradients import CANCELLED, GRADIENTS
 from analysis.replay.local import local_error
 from analysis.replay.noise import ulp
 from analysis.replay.operands import Read
@@ -114,4 +114,8 @@ def _spread(
         )
         for name, value in GRADIENTS[kind](moved, attributes, [shaken(g) for g in into]).items():
             total[name] += (value - plain[name]) ** 2 / _SAMPLES
-    return {n: (v + v.mean(-1, keepdims=True)) / 2 for n, v in total.items()}
+    lost = CANCELLED[kind](given, attributes, into) if kind in CANCELLED else {}
+    own = formats.format_of(dtype).unit_roundoff ** 2
+    return {
+        n: (v + v.mean(-1, keepdims=True)) / 2 + own * lost.get(n, 0.0) for n, v in total.items()
+    }

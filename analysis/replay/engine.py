@@ -29,11 +29,13 @@ from analysis.replay.wiring import Source, around, completions, filled, missing
 from core.comparison import Comparison, Pair
 from core.errors import LoadError
 from core.runs import Array, Run
+from core.tensors import TensorInfo
 
 # R of the reference beyond which a function is not taken to be what the operator computes.
 TRUSTED = 3.0
 # Combinations of other tensors tried for inputs that were not captured; fewer where it was in vain.
-TRIES, FEWER = 40, 6
+# Only the likeliest are worth fitting attributes for.
+TRIES, FEWER, THOROUGH = 40, 3, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Engine:
 
     def __init__(self, comparison: Comparison, reference: Run, candidate: Run) -> None:
         self.comparison = comparison
+        self.run_reference, self.run_candidate = reference, candidate
         self.reference, self.candidate = calls_of(reference), calls_of(candidate)
         self.real = real_tokens(self.reference.values())
         self.pair_of = {p.reference.id: p for p in comparison.pairs}
@@ -62,7 +65,7 @@ class Engine:
         self._last: tuple[OperatorCall, Function, Read] | None = None
 
     def pairs(self) -> list[CallPair]:
-        """The calls of both runs belonging together, in execution order; then the candidate's own."""
+        """The calls of both runs that belong together, in order; then the candidate's own."""
         found, taken = [], set()
         for call in self.reference.values():
             key = self._counterpart(call)
@@ -70,6 +73,10 @@ class Engine:
             found.append(CallPair(call, self.candidate.get(key) if key else None))
         alone = [c for k, c in self.candidate.items() if k not in taken]
         return found + [CallPair(None, call) for call in alone]
+
+    def call_of(self, tensor: TensorInfo) -> OperatorCall | None:
+        """The reference's call that a tensor belongs to."""
+        return self.reference.get(key_of(tensor))
 
     def _counterpart(self, call: OperatorCall) -> CallKey | None:
         groups = (call.outputs, call.inputs, call.gradients_in, call.gradients_out)
@@ -113,18 +120,29 @@ class Engine:
         known = self._wires.get(key, {})
         near = around(lead, self._activations)
         tries = FEWER if self._failures[key] > 1 else TRIES
-        for sources in itertools.islice(completions(lead, function.kind, near, known), tries):
-            call = filled(lead, sources)
-            try:
-                fitted = self._fitted(call, function)
-            except ValueError:
-                continue  # the values cannot be turned to that shape
-            if fitted is not None and fitted.ratio <= AT_FLOOR:
+        ways = itertools.islice(completions(lead, function.kind, near, known), tries)
+        for number, sources in enumerate(ways):
+            fitted = self._proven(filled(lead, sources), function, thorough=number < THOROUGH)
+            if fitted is not None:
                 self._wires[key] = {n: s.template for n, s in sources.items()}
                 candidate = self._filled_alike(pair.candidate, sources)
-                return self._judged(CallPair(call, candidate), function, fitted)
+                return self._judged(CallPair(filled(lead, sources), candidate), function, fitted)
         self._failures[key] += 1
         return Replayed.without(pair.reference, pair.candidate, "its inputs were not captured")
+
+    def _proven(self, call: OperatorCall, function: Function, *, thorough: bool) -> Fit | None:
+        """The fit of a completed call that is at its floor; unlikely ones are not fitted for long."""
+        try:
+            if not thorough:
+                values = self._read(call, function)
+                known = Fit(recorded(function, call.attributes, _name(call)), (), "", 0.0)
+                kept = self._fits.get((function.kind, *_group(call)), known)
+                if _ratio(values, function, kept, self._valid(values)) > AT_FLOOR:
+                    return None
+            fitted = self._fitted(call, function)
+        except ValueError:
+            return None  # the values cannot be turned to that shape
+        return fitted if fitted is not None and fitted.ratio <= AT_FLOOR else None
 
     def _filled_alike(
         self, call: OperatorCall | None, sources: Mapping[str, Source]
@@ -154,7 +172,7 @@ class Engine:
         return found
 
     def _inferred(self, call: OperatorCall, named: str) -> tuple[Function, Fit] | None:
-        """The function that reproduces an operator whose name says nothing, or says it wrongly."""
+        """The function that reproduces an operator whose name says nothing or misleads."""
         key = _group(call)
         if key not in self._kinds:
             kind = "" if self._has_parts(call) else inferred(self._read_whole(call), self._valid_of)
@@ -175,7 +193,6 @@ class Engine:
         a = self._read(pair.reference, function) if pair.reference else None
         own = self._candidates_own(pair, function)
         b = self._read(pair.candidate, own) if pair.candidate else None
-        valid = {**(self._valid(b) if b else {}), **(self._valid(a) if a else {})}
         attributes = (
             fitted.attributes
             if own is function
@@ -199,7 +216,7 @@ class Engine:
         return replace(forward, gradients=replay_backward(forward, (a, b)))
 
     def _candidates_own(self, pair: CallPair, function: Function) -> Function:
-        """The function for the candidate: the reference's, unless it quantises or splits instead."""
+        """The candidate's function: the reference's, unless it quantises or splits instead."""
         if pair.candidate is None or pair.reference is None:
             return function
         kind = kind_of(_name(pair.candidate))

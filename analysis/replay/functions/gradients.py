@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from analysis.replay.functions.activation import FORMS
-from analysis.replay.functions.attention import attended
+from analysis.replay.functions.attention import Attended, attended
 from analysis.replay.functions.linear import bias_of, weight_of
 from analysis.replay.functions.rope import rope
 from analysis.replay.functions.softmax import softmax_of
@@ -21,8 +21,11 @@ from core.runs import Array
 
 # Gradients by slot: `input.0`, `parameter.weight`.
 Gradients = Mapping[str, Array]
+# Variance of what cancels inside a backward pass, in squared unit roundoffs of its format.
+Cancelled = Callable[[Operands, Attributes, Sequence[Array]], Gradients]
 Backward = Callable[[Operands, Attributes, Sequence[Array]], Gradients]
 GRADIENTS: dict[str, Backward] = {}
+CANCELLED: dict[str, Cancelled] = {}
 
 
 def gradient(*kinds: str) -> Callable[[Backward], Backward]:
@@ -108,26 +111,52 @@ def softmax(given: Operands, attributes: Attributes, into: Sequence[Array]) -> G
 @gradient("attention")
 def attention(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
     """Dv = pᵀ do; ds = p (do vᵀ - Σ p do vᵀ) · slope; dq = ds k; dk = dsᵀ q, heads folded back."""
-    a = attended(given, attributes)
+    a, do, repeated = _attention_parts(given, attributes, into)
     q, k, v = given.floats[:3]
-    if q.shape != a.output.shape[:3] + q.shape[3:]:
-        raise CompareError("Only heads-first attention is differentiated.")
-    heads, groups = q.shape[1], k.shape[1]
-    do = into[0]
-    if do.ndim == 3:
-        do = do.reshape(*do.shape[:2], heads, -1).transpose(0, 2, 1, 3)
-    repeated = np.repeat(k, heads // groups, 1)
     dp = do @ a.values.swapaxes(-1, -2)
     ds = a.weights * (dp - (dp * a.weights).sum(-1, keepdims=True)) * a.slope
-
-    def folded(t: Array) -> Array:
-        return np.asarray(t.reshape(t.shape[0], groups, -1, *t.shape[2:]).sum(2))
-
     return {
         "input.0": ds @ repeated,
-        "input.1": folded(ds.swapaxes(-1, -2) @ q).reshape(k.shape),
-        "input.2": folded(a.weights.swapaxes(-1, -2) @ do).reshape(v.shape),
+        "input.1": _folded(ds.swapaxes(-1, -2) @ q, k.shape),
+        "input.2": _folded(a.weights.swapaxes(-1, -2) @ do, v.shape),
     }
+
+
+def _attention_parts(
+    given: Operands, attributes: Attributes, into: Sequence[Array]
+) -> tuple[Attended, Array, Array]:
+    """The forward pass, the gradient of the output by head, and the keys for each query head."""
+    a = attended(given, attributes)
+    q, k = given.floats[:2]
+    if q.shape != a.output.shape[:3] + q.shape[3:]:
+        raise CompareError("Only heads-first attention is differentiated.")
+    do = into[0]
+    if do.ndim == 3:
+        do = do.reshape(*do.shape[:2], q.shape[1], -1).transpose(0, 2, 1, 3)
+    return a, do, np.repeat(k, q.shape[1] // k.shape[1], 1)
+
+
+def _folded(x: Array, shape: tuple[int, ...]) -> Array:
+    """The gradient of a repeated head, summed over its repetitions."""
+    return np.asarray(x.reshape(x.shape[0], shape[1], -1, *x.shape[2:]).sum(2)).reshape(shape)
+
+
+def _attention_cancelled(
+    given: Operands, attributes: Attributes, into: Sequence[Array]
+) -> Gradients:
+    """Dp - Σ p dp: of a row with one key nothing is left but the rounding of both terms."""
+    a, do, repeated = _attention_parts(given, attributes, into)
+    q, k = given.floats[:2]
+    dp = np.abs(do) @ np.abs(a.values).swapaxes(-1, -2)
+    both = dp**2 + (a.weights * dp).sum(-1, keepdims=True) ** 2
+    ds = a.weights**2 * both * a.slope**2
+    return {
+        "input.0": ds @ repeated**2,
+        "input.1": _folded(ds.swapaxes(-1, -2) @ q**2, k.shape),
+    }
+
+
+CANCELLED["attention"] = _attention_cancelled
 
 
 @gradient("rope")

@@ -1,0 +1,197 @@
+"""Outputs that cannot be replayed: their error must have grown out of what came before.
+
+With less in the dump than a replay needs, an output is judged by the errors around it: those handed
+to its call, those just before it, and that of the same operator one block earlier. Honest operators
+hand on at most 2.6 (linear, 99th percentile) to 3.2 (softmax) times their inputs' error, and honest
+blocks let it grow by less than half again (measured, numerics.md §3.5).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.floor import block_of
+from analysis.replay.engine import Engine
+from analysis.replay.padding import Place, counted
+from analysis.replay.site import OperatorCall, exact_values
+from core.comparison import Pair
+from core.errors import LoadError
+from core.runs import Array
+from metrics import METRICS, formats
+
+# Error handed on by one operator, and the growth from one block to the same operator of the next.
+GAIN, GROWTH = 3.0, 2.0
+# Floors that a first operator, and a whole first block seen only at its end, may show honestly: a
+# block of quantised layers makes 10 floors of its storage format.
+FIRST, FIRST_BLOCK = 5.0, 14.0
+# Noise of quantisation is spread evenly over tokens; a first block that is not may show less.
+FIRST_UNEVEN, UNEVEN = 6.0, 2.3
+# Elements read of one tensor; beyond it the statistics of the whole pair stand in.
+_LARGEST = 1 << 22
+_WINDOW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """An output whose error nothing before it explains; `times` is its excess over the limit.
+
+    `before` is the last operator seen before it: the fault lies between the two, or in this one.
+    """
+
+    pair: Pair
+    call: OperatorCall
+    times: float
+    before: str
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the two sides of an output are apart, relative to the reference, on real tokens.
+
+    `error` is the relative L2 error, inf where only one side is finite. `uneven` is the 90 %
+    quantile of the rows' relative errors over their median: 1.3 to 1.8 for honest noise, more where
+    some positions are worse off than others.
+    """
+
+    error: float
+    uneven: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    pair: Pair
+    error: float
+    floor: float
+    uneven: float
+
+
+def grown(
+    engine: Engine, floors: Mapping[str, float], proven: frozenset[str], stop: int
+) -> Iterator[Grown]:
+    """The first unexplained output of each step and rank among those not `proven` by replay.
+
+    Nothing from position `stop` of the execution order on is judged: a proven fault explains it.
+    """
+    seen: dict[Place, list[_Seen]] = {}
+    done: set[Place] = set()
+    for pair in engine.comparison.pairs:
+        tensor = pair.reference
+        place = (tensor.step, tensor.rank)
+        if not _is_activation(pair) or place in done or tensor.order >= stop:
+            continue
+        apart = difference(engine, pair)
+        one = _Seen(pair, apart.error, floors[tensor.id], apart.uneven)
+        earlier = seen.setdefault(place, [])
+        if tensor.id not in proven:
+            found = _judged(engine, one, earlier)
+            if found is not None:
+                done.add(place)
+                yield found
+        earlier.append(one)
+
+
+def _is_activation(pair: Pair) -> bool:
+    """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
+    t = pair.reference
+    kinds = {formats.kind(t.dtype), formats.kind(pair.candidate.dtype)}
+    return t.pass_ == "forward" and kinds == {"float"} and pair.stats is not None
+
+
+def difference(engine: Engine, pair: Pair) -> Difference:
+    """Error of a pair on real tokens; NaN where it cannot be read."""
+    stats = pair.stats
+    if stats is None:
+        return Difference(math.nan)
+    if stats.equal == stats.count:
+        return Difference(0.0)
+    if pair.reference.size > _LARGEST:
+        return Difference(METRICS["relative_l2"](stats))
+    try:
+        a = exact_values(engine.run_reference.read(pair.reference.id), pair.reference.dtype)
+        b = exact_values(engine.run_candidate.read(pair.candidate.id), pair.candidate.dtype)
+    except LoadError:
+        return Difference(math.nan)
+    place = (pair.reference.step, pair.reference.rank)
+    return _difference(a, b, counted(a.shape, engine.real.get(place)))
+
+
+def _difference(a: Array, b: Array, valid: Array) -> Difference:
+    finite = np.isfinite(a) & np.isfinite(b)
+    if np.any(np.isfinite(a) != np.isfinite(b)):
+        return Difference(math.inf)
+    kept = valid & finite
+    energy = (np.where(kept, b, 0.0) - np.where(kept, a, 0.0)) ** 2
+    size = np.where(kept, a, 0.0) ** 2
+    total = float(size.sum())
+    if total == 0:
+        return Difference(0.0 if energy.sum() == 0 else math.inf)
+    error = math.sqrt(float(energy.sum()) / total)
+    if a.ndim < 2:
+        return Difference(error)
+    norms = size.sum(-1)
+    rows = np.sqrt(energy.sum(-1)[norms > 0] / norms[norms > 0])
+    middle = float(np.median(rows))
+    return Difference(error, float(np.quantile(rows, 0.9)) / middle if middle else math.inf)
+
+
+def _judged(engine: Engine, one: _Seen, earlier: Sequence[_Seen]) -> Grown | None:
+    call = engine.call_of(one.pair.reference)
+    if call is None or math.isnan(one.error) or not one.floor:
+        return None
+    handed = _handed(engine, call) if one.pair.reference.slot != "input" else None
+    limit = _limit(one, earlier, handed)
+    if one.error <= limit:
+        return None
+    before = earlier[-1].pair.reference.operator if earlier else ""
+    times = one.error / limit if limit else math.inf
+    return Grown(one.pair, call, times, before, handed is not None)
+
+
+def _handed(engine: Engine, call: OperatorCall) -> float | None:
+    """The largest error among the float inputs as captured; None where there are none."""
+    pairs = [engine.pair_of.get(t.id) for t in call.inputs.values() if "float" in t.dtype]
+    errors = [difference(engine, p).error for p in pairs if p is not None and p.stats is not None]
+    return max(errors) if errors else None
+
+
+def _limit(one: _Seen, earlier: Sequence[_Seen], handed: float | None) -> float:
+    """Relative error up to which an output is explained."""
+    previous = _one_block_before(one, earlier)
+    if handed is not None:
+        return GAIN * math.hypot(handed, FIRST / GAIN * one.floor)
+    near = [s for s in earlier[-_WINDOW:] if not math.isnan(s.error)]
+    level = max((s.error for s in near), default=0.0)
+    block = block_of(one.pair.reference.module)
+    inside = any(block_of(s.pair.reference.module) == block for s in near) or block is None
+    if previous is not None and previous.error == 0 == level:
+        return one.floor  # the same kernels: the block before was equal to the last bit
+    even = one.uneven <= UNEVEN or math.isinf(one.uneven)
+    own = (FIRST if inside else FIRST_BLOCK if even else FIRST_UNEVEN) * one.floor
+    if previous is None:
+        return max(own, GAIN * level)
+    return GROWTH * math.hypot(max(previous.error, level), one.floor)
+
+
+def _one_block_before(one: _Seen, earlier: Sequence[_Seen]) -> _Seen | None:
+    """The same output of the same operator in the block before."""
+    tensor = one.pair.reference
+    block = block_of(tensor.module)
+    if not block:
+        return None
+    module = re.sub(rf"(?<![\w]){block}(?![\w])", str(block - 1), tensor.module, count=1)
+    for each in reversed(earlier):
+        t = each.pair.reference
+        if (t.module, t.op, t.argument, t.call) == (
+            module,
+            tensor.op,
+            tensor.argument,
+            tensor.call,
+        ):
+            return each
+    return None
