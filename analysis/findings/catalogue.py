@@ -315,8 +315,11 @@ _TABLE: dict[str, Entry] = {
     "tile_tail": Entry(
         "layout",
         "Last tile not processed",
-        "The last, partial tile along {axis} is missing.",
-        ("From index {start} on, a multiple of {tile}.",),
+        "The last, partial tile of the reduction, the channels or the rows is missing.",
+        (
+            "It is the end of {axis}.",
+            "From index {start} on, a multiple of {tile}.",
+        ),
         ("Try a length that is a multiple of the tile: the error must vanish.",),
     ),
     "wrong_head": Entry(

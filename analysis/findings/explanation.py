@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 import numpy as np
 
-import analysis.findings as package
 from analysis.findings.registry import DETECTORS, Detector
 from analysis.findings.scene import Scene, scene_of
 from analysis.findings.trials import Proposal, ranked
@@ -17,7 +13,6 @@ from core.findings import Hypothesis
 
 def explain(site: Site) -> tuple[Hypothesis, ...]:
     """Mechanisms that explain what is wrong at a site, best first; empty when none does."""
-    _load()
     scene = scene_of(site)
     proposals: list[Proposal] = []
     with np.errstate(all="ignore"):
@@ -29,8 +24,3 @@ def explain(site: Site) -> tuple[Hypothesis, ...]:
 
 def _fits(one: Detector, scene: Scene) -> bool:
     return scene.slot in one.slots and (not one.kinds or scene.kind in one.kinds)
-
-
-def _load() -> None:
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")

@@ -58,7 +58,10 @@ def _for_batch(parts: MaskParts, batch: int) -> MaskParts:
     kinds={"causal_mask"},
 )
 def wrong_mask(scene: Scene) -> Iterator[Proposal]:
-    """The mask itself was built with one part wrong: the same variations, compared exactly."""
+    """The mask itself was built with one part wrong: the same variations, compared exactly.
+
+    Sources as for masks inside attention; a boolean output leaves no room for rounding.
+    """
     expected = scene.error.expected
     if expected.ndim != 4:
         return
@@ -107,7 +110,11 @@ def _source_of(block: Array, expected: Array, sample: int) -> str:
 
 @detector("cache_block_reuse", kinds={"attention"})
 def foreign_keys(scene: Scene) -> Iterator[Proposal]:
-    """Attention over a block of keys and values that belongs to another sequence of the batch."""
+    """Attention over a block of keys and values that belongs to another sequence of the batch.
+
+    For kernels that read a paged cache themselves. Source: public threads on block tables; blocks
+    of 8 to 64 tokens.
+    """
     model = attention_of(scene)
     if model is None or model.query is None or model.key is None or model.value is None:
         return

@@ -106,7 +106,10 @@ def flush(scene: Scene) -> Iterator[Proposal]:
 
 @detector("flush_to_zero", kinds={"attention"})
 def flushed_weights(scene: Scene) -> Iterator[Proposal]:
-    """Attention weights below a threshold dropped inside the kernel."""
+    """Attention weights below a threshold dropped inside the kernel.
+
+    Source: flush modes of accelerators; thresholds are tried in powers of two.
+    """
     model = attention_of(scene)
     if model is None or model.value is None:
         return
@@ -125,7 +128,10 @@ def flushed_weights(scene: Scene) -> Iterator[Proposal]:
 
 @detector("flush_to_zero", kinds={"linear", "row_linear", "mul", "add", "rms_norm", "activation"})
 def flushed_inputs(scene: Scene) -> Iterator[Proposal]:
-    """Inputs below a format's smallest normal read as zero."""
+    """Inputs below a format's smallest normal read as zero.
+
+    Source: accelerators that flush subnormal inputs (denormals-are-zero).
+    """
     for name in ("float16", "bfloat16", "float8_e4m3fn"):
         least = FORMATS[name].smallest_normal
         values = scene.given.inputs

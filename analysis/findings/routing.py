@@ -74,7 +74,10 @@ def ignored_bias(scene: Scene) -> Iterator[Proposal]:
 
 @detector("expert_mapping", kinds={"route"})
 def permuted_ids(scene: Scene) -> Iterator[Proposal]:
-    """The chosen ids are the expected ones through a one-to-one map."""
+    """The chosen ids are the expected ones through a one-to-one map.
+
+    Source: public threads on expert placement; weights of the router stay right.
+    """
     expected, observed = scene.error.expected, scene.error.observed
     if scene.site.output != "1" or expected.shape != observed.shape:
         return

@@ -199,7 +199,10 @@ def adapter_scale(scene: Scene) -> Iterator[Proposal]:
 
 @detector("router_norm", kinds={"route"})
 def router_weights(scene: Scene) -> Iterator[Proposal]:
-    """Top-k weights left as they are instead of divided by their sum, or the reverse."""
+    """Top-k weights left as they are instead of divided by their sum, or the reverse.
+
+    Source: the setting that normalises top-k probabilities; chosen experts agree.
+    """
     current = bool(scene.attribute("renormalised") in (None, True))
     predicted = scene.replay(renormalised=not current)
     if predicted is not None:
@@ -208,7 +211,10 @@ def router_weights(scene: Scene) -> Iterator[Proposal]:
 
 @detector("gate_up_swap", kinds={"act_mul", "expert", "linear"})
 def exchanged_halves(scene: Scene) -> Iterator[Proposal]:
-    """The activation applied to the up half, or the halves of a fused projection exchanged."""
+    """The activation applied to the up half, or the halves of a fused projection exchanged.
+
+    Source: public threads on gate and up concatenated in either order.
+    """
     swapped = scene.replay(swapped=not scene.attribute("swapped"))
     if scene.kind == "act_mul" and swapped is not None:
         yield Trial(mechanism="gate_up_swap", predicted=swapped, prior=0.75)
