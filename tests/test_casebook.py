@@ -38,7 +38,7 @@ FURTHER = {
     "norm_mean_subtract": 1,
     "gqa_repeat_order": 0,
     "nibble_order": 0,
-    "bias_times_tp": 1,
+    "softcap_dropped": 3,
 }
 BENIGN = (1, 60, 118, 140, 151)  # places among the honest pairs of the tiny model
 TORCH_BENIGN = ("llama f b blocks xray", "gpt f f eager", "cnn f f no_mkldnn backward")

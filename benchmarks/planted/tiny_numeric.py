@@ -13,7 +13,7 @@ from benchmarks.planted.tiny_registry import F4, attention, mechanism, one, roun
 def splitk_16bit(
     _c: Any, layer: int, _rng: Any, mod: str = "mlp.down_proj", parts: int = 8, dtype: str = ""
 ) -> Any:
-    """Partial sums over parts of K pass through a 16-bit workspace."""
+    """Partial sums over parts of K pass through a 16-bit workspace; their sum is float32."""
 
     def fault(model: Any, _base: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         store = dtype or (model.num.dtype if model.num.dtype != "float32" else "bfloat16")
@@ -21,7 +21,7 @@ def splitk_16bit(
         def product(a: Any, b: Any) -> Any:
             total = F4(0)
             for left, right in zip(np.split(a, parts, -1), np.split(b, parts, 0), strict=True):
-                total = rounded(total + rounded(left @ right, store), store)
+                total = total + rounded(left @ right, store)
             return total
 
         return model.linear(x, weight, bias, mm=product)

@@ -82,13 +82,10 @@ def _accumulate(dtype: str = "bfloat16", block: int = 1) -> Wrong:
 @wrong("splitk_16bit", "precision")
 def _splitk(parts: int = 4, dtype: str = "bfloat16") -> Wrong:
     def fault(module: Any, _right: Forward, x: Tensor) -> Tensor:
-        narrow = getattr(torch, dtype)
-        total = torch.zeros((), dtype=narrow)
         pieces = zip(x.chunk(parts, -1), module.weight.chunk(parts, -1), strict=True)
-        for left, right in pieces:
-            partial = (left.float() @ right.float().T).to(narrow)
-            total = (total.float() + partial.float()).to(narrow)
-        return _with_bias(module, total.float()).to(x.dtype)
+        products = (left.float() @ right.float().T for left, right in pieces)
+        total = sum(product.to(getattr(torch, dtype)).float() for product in products)
+        return _with_bias(module, total).to(x.dtype)
 
     return fault
 

@@ -43,9 +43,10 @@ def _plain(given: Operands, attributes: Attributes) -> tuple[Product, Array]:
 
 @function("linear", rows="leading", transposed=(False, True))
 def linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b; one rounding of the result."""
+    """X Wᵀ + b; one rounding of the result, and one of the product where a bias is added apart."""
     made, value = _plain(given, attributes)
-    return {"0": answer(made, value=value)}
+    unfused = 0.0 if bias_of(given) is None else ROUNDING * made.value**2
+    return {"0": answer(made, value=value, storage=unfused)}
 
 
 @function("row_linear", rows="leading", transposed=(False, True))

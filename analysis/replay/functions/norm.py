@@ -51,19 +51,16 @@ def rms_norm(given: Operands, attributes: Attributes) -> Answers:
 
 @function("layer_norm", rows="leading", continuous={"eps": 1.2}, eps=(1e-5, *_EPS))
 def layer_norm(given: Operands, attributes: Attributes) -> Answers:
-    """(x - mean) / sqrt(var + eps) · w + b.
-
-    The rounding of the mean counts where it is large, and the error of its sum of K terms,
-    u² mean(x²) / 2 in variance, in channels much quieter than the row.
-    """
+    """(x - mean) / sqrt(var + eps) · w + b; kernels round x · scale and mean · scale apart."""
     x = given.floats[0]
     weight, bias = _affine(given)
     mean = x.mean(-1, keepdims=True)
     scale = 1 / np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + float(attributes["eps"]))
     gain = scale if weight is None else scale * weight
     value = (x - mean) * gain
-    summed = (x * x).mean(-1, keepdims=True) / 2
-    floor = _floor(value, x.shape[-1]) + ROUNDING * (2 * mean**2 + summed) * gain**2
+    # The mean of values that cancel is off by a share of their size, not of its own.
+    size = (x * x).mean(-1, keepdims=True)
+    floor = _floor(value, x.shape[-1]) + 2 * ROUNDING * gain**2 * (mean**2 + x**2 + size)
     inner = value**2
     value = value if bias is None else value + bias
     return {
