@@ -215,7 +215,7 @@ def overflown_index(scene: Scene) -> Iterator[Proposal]:
     """
     if not scene.whole:
         return
-    power = first_power_of_two(scene.error.wrong())
+    power = first_power_of_two(scene.error.wrong(), scene.error.valid)
     if power is None:
         return
     flat = scene.error.expected.ravel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,19 +43,32 @@ def moved_heads(scene: Scene) -> Iterator[Proposal]:
     """
     if scene.error.expected.ndim < 2:
         return
+    scene, added = _without_bias(scene)
     model = attention_of(scene)
     axis = 1 if model is not None and model.layout in ("first", "scores", "weights") else -1
     widths = [1] if axis == 1 else head_widths(scene)
     for width in widths:
         moves = nearest_slices(scene.error, axis, width)
         if moves:
-            yield from _moves(scene, axis, width, [(i, j) for i, j, _ in moves])
+            yield from _moves(scene, axis, width, [(i, j) for i, j, _ in moves], added)
     if axis == -1:
-        yield from _within_heads(scene, widths)
+        yield from _within_heads(scene, widths, added)
+
+
+def _without_bias(scene: Scene) -> tuple[Scene, Array]:
+    """The site less its bias, which stays in place when rows of the weight move."""
+    bias = scene.given.parameter("bias")
+    if bias is None or bias.shape[-1] != scene.error.expected.shape[-1]:
+        return scene, np.zeros(1)
+    added = bias.astype(np.float64)
+    error = replace(
+        scene.error, expected=scene.error.expected - added, observed=scene.error.observed - added
+    )
+    return replace(scene, error=error), added
 
 
 def _moves(
-    scene: Scene, axis: int, width: int, moves: Sequence[tuple[int, int]]
+    scene: Scene, axis: int, width: int, moves: Sequence[tuple[int, int]], added: Array
 ) -> Iterator[Proposal]:
     expected = scene.error.expected
     count = expected.shape[axis] // width
@@ -62,7 +76,7 @@ def _moves(
     for block, other in moves:
         order[block] = other
     index = np.concatenate([np.arange(o * width, (o + 1) * width) for o in order])
-    predicted = np.take(expected, index, axis)
+    predicted = np.take(expected, index, axis) + added
     permuted = len(set(order)) == count
     facts: Facts = {"order": ", ".join(map(str, order)), "width": width}
     if permuted:
@@ -78,7 +92,7 @@ def _moves(
         )
 
 
-def _within_heads(scene: Scene, widths: Sequence[int]) -> Iterator[Proposal]:
+def _within_heads(scene: Scene, widths: Sequence[int], added: Array) -> Iterator[Proposal]:
     """Rows inside each head interleaved or de-interleaved, as conversions between rotary styles."""
     expected = scene.error.expected
     for width in [*widths, expected.shape[-1]]:
@@ -90,7 +104,7 @@ def _within_heads(scene: Scene, widths: Sequence[int]) -> Iterator[Proposal]:
         for name, moved in (("de-interleaved", pairs), ("interleaved", halves)):
             yield Trial(
                 mechanism="head_permuted",
-                predicted=np.ascontiguousarray(moved).reshape(expected.shape),
+                predicted=np.ascontiguousarray(moved).reshape(expected.shape) + added,
                 prior=0.6,
                 facts={"order": f"rows {name} in blocks of {width}", "width": width},
             )

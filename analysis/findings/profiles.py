@@ -13,6 +13,7 @@ Mask = NDArray[np.bool_]
 
 # Widths in which kernels cut their outputs and reductions.
 TILES = (8, 16, 32, 64, 128, 256)
+_LEAST_POWER = 128  # smaller powers of two are where almost anything begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +62,22 @@ def wrong_slices(wrong: Mask, axis: int, *, share: float = 0.25) -> list[int]:
     return [int(i) for i in np.nonzero(wrong.mean(axis=other) > share)[0]]
 
 
-def first_power_of_two(wrong: Mask, *, share: float = 0.6) -> int | None:
+def first_power_of_two(wrong: Mask, valid: Mask, *, share: float = 0.6) -> int | None:
     """Flat index 2^k from which on elements are wrong, all before it right; None if there is none.
 
-    More than `share` of the elements from there on must be wrong (equal values hide some), the
-    first of them within one 64th of 2^k, and the index lie inside the tensor.
+    Of the valid elements from there on more than `share` must be wrong (equal values hide some),
+    and hardly any right one may stand between 2^k and the first wrong one.
     """
-    flat = np.ravel(wrong)
+    flat, counted = np.ravel(wrong), np.ravel(valid)
     if not flat.any():
         return None
     first = int(np.argmax(flat))
     power = 1 << max(first, 1).bit_length() - 1
-    near = first - power <= power // 64
-    return power if near and 2 <= power < flat.size and flat[power:].mean() > share else None
+    between = int(counted[power:first].sum())
+    if power < _LEAST_POWER or power >= flat.size or between > power // 64:
+        return None
+    after = int(counted[power:].sum())
+    return power if after and flat[power:].sum() > share * after else None
 
 
 def concentration(error: Array) -> float:
