@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +53,10 @@ def call(
     """Run a question about two dumps; with a pair, its tensors read as they were compared."""
     runs = reference.open(), candidate.open()
     return function(*(runs if pair is None else adapted(*runs, pair)), **arguments)
+
+
+def names_of(dump: Dump, most: int) -> tuple[str, ...]:
+    """The names a dump itself uses, without any template; an even choice of at most `most`."""
+    run = replace(dump, template="").open()
+    every = [str(t.attrs.get("dump_name", t.name)) for t in run.tensors.values()]
+    return tuple(dict.fromkeys(every[:: -(-len(every) // most) or 1]))

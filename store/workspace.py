@@ -35,7 +35,7 @@ from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
 from store.records import ComparisonRecord, JobRecord, Origin, RunRecord
 from store.runs import Runs
-from store.tasks import Dump, call
+from store.tasks import Dump, call, names_of
 from store.thumbnails import Thumbnail
 from store.uploads import Received, Uploads
 from store.workers import Workers
@@ -132,6 +132,15 @@ class Workspace:
         Its tensors are called otherwise then: values behind earlier comparisons are not found.
         """
         return self._runs.set_template(run_id, template)
+
+    def names(self, run_id: str, most: int = 400) -> tuple[str, ...]:
+        """The names a dump itself uses, an even choice of them, for a template to be tried on."""
+        dump = self._runs.dump(self._runs.get(run_id))
+        what, limit = f"read the names of {dump.label}", self._options.ask_s
+        key = key_of(run_id, "names", ("most", most))
+        ask = functools.partial(self._questions.call, what, names_of, dump, most, timeout_s=limit)
+        found: tuple[str, ...] = ask() if key is None else self._answers.get(key, ask)
+        return found
 
     def add_upload(self, received: Received) -> RunRecord:
         """Add a complete upload; the run has the upload's id."""

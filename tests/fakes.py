@@ -197,6 +197,7 @@ class FakeWorkspace:
     """What pages ask of a workspace, kept in memory."""
 
     compared: dict[str, Comparison] = field(default_factory=dict)
+    dump_names: tuple[str, ...] = ()
     notes: list[Annotation] = field(default_factory=list)
     found: dict[str, Diagnosis] = field(default_factory=dict)
     known_runs: dict[str, RunRecord] = field(default_factory=dict)
@@ -237,6 +238,14 @@ class FakeWorkspace:
     def runs_of(self, comparison_id: str) -> tuple[str, str]:
         self.comparison(comparison_id)
         return "r1", "r2"
+
+    def names(self, run_id: str, most: int = 400) -> tuple[str, ...]:
+        self.run(run_id)
+        return self.dump_names[:most]
+
+    def set_template(self, run_id: str, template: str | None) -> RunRecord:
+        self.asked.append(("template", run_id, template or ""))
+        return self.run(run_id)
 
     def redaction_key(self) -> bytes:
         return b"key of a server"

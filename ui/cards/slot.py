@@ -13,6 +13,7 @@ from core.numbers import count, size
 from store.records import RunRecord
 from store.workspace import Workspace
 from ui import upload, url
+from ui.cards import names
 from ui.markup import Side, anchor, key
 
 _ROLE: Mapping[Side, str] = {
@@ -33,7 +34,7 @@ def draw(workspace: Workspace, side: Side) -> RunRecord | None:
         elif record.status == "reading":
             st.fragment(_reading, run_every=_POLL_S)(workspace, side, record.id)
         else:
-            _read(side, record)
+            _read(workspace, side, record)
     usable = record is not None and record.status == "ready" and record.comparison_id is None
     return record if usable else None
 
@@ -142,7 +143,7 @@ def _reading(workspace: Workspace, side: Side, run_id: str) -> None:
         st.rerun()
 
 
-def _read(side: Side, record: RunRecord) -> None:
+def _read(workspace: Workspace, side: Side, record: RunRecord) -> None:
     if record.comparison_id is not None:
         _title(side, "a saved comparison", "px-read")
         opened = anchor(url.link("overview", c=record.comparison_id), "Open it")
@@ -154,6 +155,8 @@ def _read(side: Side, record: RunRecord) -> None:
     st.html(f'<dl class="px-facts">{"".join(_facts(record))}</dl>')
     with st.container(horizontal=True, key=f"done-{side}"):
         st.button("Replace", key=f"replace-{side}", on_click=_replace, args=(side,))
+        if not failed:
+            names.draw(workspace, side, record)
 
 
 def _facts(record: RunRecord) -> list[str]:
