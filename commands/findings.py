@@ -18,11 +18,12 @@ from analysis.findings import explain
 from analysis.findings.texts import describe, title_of
 from analysis.replay.plugins import load_functions
 from analysis.repro import bundle
+from analysis.verdict import judge
 from charts.names import plain
 from core.comparison import Comparison
 from core.errors import ExplorerError
 from core.findings import Diagnosis, Finding
-from core.numbers import share, times_floor
+from core.numbers import error, share, times_floor
 from core.runs import Run
 from loaders import open_run
 
@@ -41,6 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _write(arguments.json, _as_json(found.diagnosis, replays=arguments.replays))
     _print(found.diagnosis, arguments.id)
+    if arguments.yardstick:
+        _print_yardstick(found, arguments.yardstick)
     if arguments.bundle:
         _write_bundle(found, arguments)
     return _EXIT.get(found.diagnosis.verdict, COULD_NOT_COMPARE)
@@ -151,6 +154,22 @@ def _print_finding(finding: Finding) -> None:
         print(plain(title_of(hypothesis), _PROSE))
     for step_ in text.next_steps:
         print(f"    next: {plain(step_, _PROSE)}")
+
+
+def _print_yardstick(found: _Found, yardstick: Path) -> None:
+    """The candidate's error in units of a third run's, against the same reference."""
+    from analysis.table import pair_table  # pandas is needed here alone
+    from analysis.three_way import judged, ratios
+
+    if found.runs is None:
+        raise ExplorerError("--yardstick needs the two dumps.", "Name REF and CAND, not an id.")
+    other = compare(found.runs[0], open_run(yardstick))
+    tables = [pair_table(each, judge(each), ("relative_l2",)) for each in (found.comparison, other)]
+    said = judged(ratios(*tables))
+    print(f"\nagainst the yardstick: {said.verdict.upper()}, {said.compared} outputs, ", end="")
+    print(f"median {error(said.median)} and worst {error(said.worst)} times its error")
+    if said.first:
+        print(f"    first beyond it: {plain(said.first)}")
 
 
 def _write_bundle(found: _Found, arguments: argparse.Namespace) -> None:

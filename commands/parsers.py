@@ -22,6 +22,10 @@ def add_findings(commands: Any) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write findings as JSON")
     parser.add_argument("--replays", action="store_true", help="with every replayed output")
     parser.add_argument("--id", default="", metavar="F1", help="only this finding")
+    parser.add_argument(
+        "--yardstick", type=Path, metavar="RUN", help="a trusted run or a repeat of REF: its error "
+        "against REF is the unit of CAND's",
+    )  # fmt: skip
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="repro bundle of --id, or F1")
     parser.add_argument(
         "--functions", type=Path, metavar="FILE.py", help="reference functions of your operators"
