@@ -20,11 +20,11 @@ def _take(table: Any, index: int) -> int:
         held |= table[i, index]
     if not held:
         return 0
-    found = np.int64(0)
+    found = np.uint32(0)  # a table may hold what another must be lessened by
     for i in range(table.shape[0]):
-        found += np.int64(table[i, index])
+        found = np.uint32(found + table[i, index])
         table[i, index] = np.uint32(0)
-    return found
+    return np.int64(found)
 
 
 @inlined
@@ -76,46 +76,83 @@ def _row(
 
 @inlined
 def _joint(joint: Any, form: Ints, counts: Ints, bins: Ints, tally: Ints, n: int) -> int:
+    """Rows by exponent, those of subnormals as `form` says; ascending."""
     width, offset, octaves = form[at.WIDTH], form[at.CODE], form[at.OCTAVES]
+    tiny, normal = form[at.TINY_ROW], form[at.NORMAL_ROW]
     last = counts[at.SEEN_E + 1]
     n = _row(joint, 0, 0, last, offset, bins, tally, n)
     low, high = counts[at.SEEN_A], counts[at.SEEN_A + 1]
-    for r in range(low + octaves if low else 1, high + octaves + 1):
-        n = _row(joint, r * width, r + offset, last, offset, bins, tally, n)
+    if low == 0:
+        for r in range(1, octaves + 1):
+            n = _row(joint, (r + tiny) * width, r + offset, last, offset, bins, tally, n)
+    for r in range(max(low, 1), high + 1):
+        code = r + octaves + offset
+        n = _row(joint, (r + normal) * width, code, last, offset, bins, tally, n)
     return n
 
 
 @inlined
-def _significands(planes: Any, zero: int, bins: Ints, tally: Ints, n: int) -> int:
-    """Mark k stands for 24 - k bits."""
+def _significands(
+    planes: Any, marks: Ints, zero: int, padded: int, bins: Ints, tally: Ints, n: int
+) -> int:
+    """Mark k stands for 24 - k bits; zeros are marked as if they needed one."""
+    totals = np.empty(32, np.int64)
+    read_marks(planes, totals)
+    for k in range(24):
+        totals[k] += np.int64(marks[k])
+        marks[k] = np.uint32(0)
+    totals[23] -= zero + padded
     if zero:
         bins[n], tally[n] = 0, zero
         n += 1
-    marks = np.empty(32, np.int64)
-    read_marks(planes, marks)
     for k in range(23, -1, -1):
-        if marks[k]:
-            bins[n], tally[n] = 24 - k, marks[k]
+        if totals[k]:
+            bins[n], tally[n] = 24 - k, totals[k]
             n += 1
     return n
 
 
 @inlined
-def _ulps(planes: Any, finite: int, zero: int, bins: Ints, tally: Ints, n: int) -> int:
-    marks = np.empty(32, np.int64)
-    read_marks(planes, marks)
-    one = finite - zero - marks.sum()
+def _ulps(planes: Any, finite: int, huge: int, bins: Ints, tally: Ints, n: int) -> int:
+    """Mark k stands for bin k + 1, and mark 0 for bin 33 too."""
+    totals = np.empty(33, np.int64)
+    read_marks(planes, totals)
+    totals[0] -= huge
+    totals[32] = huge
+    zero = finite - totals.sum()
     if zero:
         bins[n], tally[n] = 0, zero
         n += 1
-    if one:
-        bins[n], tally[n] = 1, one
-        n += 1
-    for k in range(32):
-        if marks[k]:
-            bins[n], tally[n] = k + 2, marks[k]
+    for k in range(33):
+        if totals[k]:
+            bins[n], tally[n] = k + 1, totals[k]
             n += 1
     return n
+
+
+@inlined
+def _gather_values(tops: Any, low: int, high: int, form: Ints) -> None:
+    """Add what was counted for both sides at once to each side's own table, and clear it."""
+    half = form[at.HALF]
+    own, shared = tops[:2], tops[2]
+    for sign in range(2):
+        for key in range(sign * half + low * 16, sign * half + high * 16 + 16):
+            found = shared[0, key] | shared[1, key] | shared[2, key] | shared[3, key]
+            if found:
+                for lane in range(4):
+                    own[0, lane, key] += shared[lane, key]
+                    own[1, lane, key] += shared[lane, key]
+                    shared[lane, key] = np.uint32(0)
+
+
+@inlined
+def _column_zero(bins: Ints, tally: Ints, first: int, last: int) -> int:
+    """Elements of joint bins whose error is zero."""
+    found = 0
+    for i in range(first, last):
+        if bins[i] % JOINT_CODE == 0:
+            found += tally[i]
+    return found
 
 
 @inlined
@@ -153,6 +190,7 @@ def collect_narrow(
     tops: Any,
     joint: Any,
     planes: Any,
+    marks: Any,
     form: Ints,
     counts: Ints,
     bins: Ints,
@@ -163,15 +201,23 @@ def collect_narrow(
 
     Values of reference and candidate, joint, ulp, significands of reference and candidate.
     """
-    tops, joint = borrowed(tops), borrowed(joint)
+    tops, joint, marks = borrowed(tops), borrowed(joint), borrowed(marks)
     bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
     planes = borrowed(planes)
+    low, high = min(counts[at.SEEN_A], counts[at.SEEN_B]), max(
+        counts[at.SEEN_A + 1], counts[at.SEEN_B + 1]
+    )
+    _gather_values(tops, min(low, high), high, form)
+    joint[0, 0] -= np.uint32(counts[at.HOLES])
     n = _values_and_joint(tops, joint, form, counts, bins, tally, ends)
-    n = _ulps(planes[2], counts[at.FINITE], counts[at.ULP_ZERO], bins, tally, n)
+    counts[at.EQUAL] += _column_zero(bins, tally, ends[1], n)
+    n = _ulps(planes[2], counts[at.SINCE], counts[at.ULP_HUGE], bins, tally, n)
     ends[3] = n
     for side in range(2):
-        n = _significands(planes[side], ends[6 + 2 * side], bins, tally, n)
+        zero, padded = ends[6 + 2 * side], counts[at.PADDED_A + side]
+        n = _significands(planes[side], marks[side], zero, padded, bins, tally, n)
         ends[4 + side] = n
+    counts[at.HOLES : at.SINCE + 1] = 0
 
 
 @inlined

@@ -118,6 +118,16 @@ def leading_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
+def trailing_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Zero bits below the lowest set bit of an unsigned integer that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
 def float_of_bits(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     """The float64 of 64 bits."""
 
@@ -159,6 +169,11 @@ def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
 def bytes_at(address: int, count: int) -> Any:
     """Memory as bytes. An address takes arrays of every type, read-only ones too."""
     return numba.carray(_pointer(address), count)
+
+
+def pointer_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Where the elements of an array begin, while code is generated."""
+    return context.make_array(kind)(context, builder, array).data
 
 
 @intrinsic

@@ -16,8 +16,11 @@ SIDE_A, SIDE_B = 8, 13  # of each side: the five below
 OWN_FINITE, OWN_NAN, OWN_PLUS, OWN_MINUS, OWN_SATURATED = 0, 1, 2, 3, 4
 LARGEST_ULP = 18  # bits of an uint64
 SEEN_A, SEEN_B, SEEN_E, SEEN_ULP, SEEN_BITS_A, SEEN_BITS_B = 19, 21, 23, 25, 27, 29  # low, high
-COUNT, ULP_ZERO = 31, 32
-COUNTS = 33
+HOLES = 31  # elements not finite on both sides that loops took for pairs of zeros
+PADDED_A, PADDED_B = 32, 33  # zeros that loops over significands saw beyond a block
+ULP_HUGE = 34  # distances beyond 2^31
+SINCE = 35  # as FINITE, like the four above since tables were emptied
+COUNTS = 36
 
 # Extremes since the start, float64.
 WORST, WORST_A, WORST_B, ULP, ULP_A, ULP_B, MIN_A, MAX_A, MIN_B, MAX_B = (
@@ -46,10 +49,10 @@ ORDERS = 15
 FLOAT, INT, BOOLEAN = 0, 1, 2  # of COARSER
 
 # How the tables of a container format are coded.
-HALF, FIRST, OCTAVES, TINY, WIDTH, CODE, NORMAL_A, NORMAL_B = 0, 1, 2, 3, 4, 5, 6, 7
-FORM = 8
+HALF, FIRST, OCTAVES, TINY, WIDTH, CODE, TINY_ROW, NORMAL_ROW = 0, 1, 2, 3, 4, 5, 6, 7
+NORMAL_A, NORMAL_B = 8, 9
+FORM = 10
 JOINT_CODE = 4096  # as in metrics.histograms
 
 # Stages, when they are measured.
-T_LOAD, T_SIDE, T_VALUES, T_BITS, T_ERRORS, T_AGREEMENT, T_SUMS = 1, 2, 3, 4, 5, 6, 7
-T_ULPS, T_ULP_BINS, T_JOINT, T_MERGE, T_AXES, T_REST = 8, 9, 10, 11, 12, 13
+T_LOAD, T_SIGNIFICANDS, T_VALUES, T_SUMS, T_ULPS, T_JOINT, T_MERGE, T_REST = 1, 2, 3, 4, 5, 6, 7, 8

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from core.comparison import Tolerance
 from metrics.engine import layout as at
-from metrics.engine.narrow_ulps import KNOWN
+from metrics.engine.narrow import TINY_ROWS
+from metrics.engine.narrow_lanes import JOINT_WIDTH, KNOWN
 from metrics.formats import Format, format_of
 from metrics.histograms import value_bins
 
@@ -34,8 +35,8 @@ _KINDS = {
     "uint32": U32,
     "uint64": U64,
 }
-_NARROW_FORM = (4096, 15153, 23, 14801, 304, 925)  # see metrics.engine.layout
-_WIDE_FORM = (32768, 817, 52, 1, 2112, 0)
+_NARROW_FORM = (4096, 15153, 23, 14801, JOINT_WIDTH, 925, TINY_ROWS, 0)  # see metrics.engine.layout
+_WIDE_FORM = (32768, 817, 52, 1, 2112, 0, 0, 52)
 NARROW = (F32, F16, BF16, TABLE)
 _PARTS = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 _NO_TABLE = np.zeros(256, np.float32)

@@ -1,0 +1,329 @@
+"""Loops of the pass over pairs that fit float32, as vector instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from metrics.engine.jit import intrinsic, pointer_of
+from metrics.engine.lanes import (
+    F32,
+    F64,
+    I16,
+    I32,
+    I64,
+    LANES,
+    Lanes,
+    Memory,
+    Variable,
+    index,
+    repeated,
+    steps,
+    sums_of,
+)
+from metrics.engine.planes import GROUP, count_group
+
+# Sums that `sweep` leaves: of reference, error, their magnitudes, squares and product.
+S_A, S_E, S_ABS_A, S_ABS_E, S_AA, S_EE, S_AE, S_PEAK = 0, 1, 2, 3, 4, 5, 6, 7
+SWEPT = 8
+_MAGNITUDE, _HIDDEN, _EXPONENT = 0x7FFFFFFF, 0x00800000, 0x7F800000
+JOINT_SHIFTS = 15, 18  # an exponent's bits shifted by both: rows of 256 + 32
+JOINT_WIDTH = 288
+JOINT_FIRST = 873  # exponent of float64 before that of the least error
+VALUE_SHIFT = 19  # leaves sign, 8 exponent bits, 4 of the significand
+
+
+def _arrays(context: Any, builder: Any, signature: Any, arguments: Any, kinds: Any) -> list[Memory]:
+    return [
+        Memory(builder, pointer_of(context, builder, array, argument), kind)
+        for kind, array, argument in zip(kinds, signature.args, arguments, strict=False)
+    ]
+
+
+class _Sweep:
+    """Sums over errors of a stretch of a row."""
+
+    def __init__(self, builder: Any, a: Memory, b: Memory, terms: Memory, keys: Memory) -> None:
+        self.a, self.b, self.keys = a, b, keys
+        spread = (Lanes.spread(builder, terms.number(i)) for i in range(2))
+        self.atol, self.rtol = spread
+        zero = Lanes.of(builder, F64, 0.0).value
+        self.sums = [Variable(builder, zero) for _ in range(7)]
+        none = Lanes.of(builder, I64, 0).value
+        self.peak, self.outside = Variable(builder, none), Variable(builder, index(0))
+        self.builder = builder
+
+    def step(self, at: Any, mask: Lanes | None) -> tuple[Lanes, Lanes, Lanes]:
+        """Reference, error, and bits of its magnitude."""
+        stored = self.a.load(at, mask)
+        a, b = stored.widened(), self.b.load(at, mask).widened()
+        e = b - a
+        size_a, size_e = a.magnitude(), e.magnitude()
+        bits = size_e.bits_as(I64)
+        for total, term in zip(self.sums, (a, e, size_a, size_e), strict=False):
+            total.set(total.lanes() + term)
+        for total, x, y in zip(self.sums[4:], (a, e, a), (a, e, e), strict=True):
+            total.set(x.times_plus(y, total.lanes()))
+        self.peak.set(self.peak.lanes().larger(bits))
+        outside = size_e > size_a * self.rtol + self.atol
+        self.outside.set(self.builder.add(self.outside.get(), outside.how_many()))
+        exponent = stored.bits_as(I32) & _EXPONENT
+        row = (exponent >> JOINT_SHIFTS[0]) + (exponent >> JOINT_SHIFTS[1])
+        self.keys.store(at, row + (bits.upper_halves() >> 20).beyond(JOINT_FIRST))
+        return a, e, bits
+
+    def finish(self, swept: Memory) -> Any:
+        """Write the sums; how many elements were out of tolerance."""
+        zero = Lanes.of(self.builder, F64, 0.0)
+        sums = [each.lanes() for each in self.sums]
+        together = sums_of(self.builder, [*sums, zero])
+        together = self.builder.insert_element(
+            together,
+            self.builder.bitcast(self.peak.lanes().largest(), F64),
+            ir.Constant(I32, S_PEAK),
+        )
+        place = self.builder.bitcast(swept.cell(index(0)), together.type.as_pointer())
+        self.builder.store(together, place, align=8)
+        return self.outside.get()
+
+
+@intrinsic
+def sweep(
+    typing_context: Any,  # noqa: ARG001
+    a: Any,
+    b: Any,
+    terms: Any,
+    keys: Any,
+    swept: Any,
+    count: Any,
+) -> Any:
+    """Fill `swept` with sums and `keys` with joint keys; elements out of tolerance."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = (F32, F32, F64, I32, F64)
+        arrays = _arrays(context, builder, signature, arguments, kinds)
+        work = _Sweep(builder, *arrays[:4])
+
+        def step(at: Any, mask: Lanes | None) -> None:
+            work.step(at, mask)
+
+        steps(builder, arguments[-1], step)
+        return work.finish(arrays[4])
+
+    return types.int64(a, b, terms, keys, swept, count), generate
+
+
+@intrinsic
+def sweep_row(
+    typing_context: Any,  # noqa: ARG001
+    a: Any,
+    b: Any,
+    terms: Any,
+    keys: Any,
+    swept: Any,
+    errors: Any,
+    references: Any,
+    peaks: Any,
+    count: Any,
+) -> Any:
+    """As `sweep`, and add energies and largest errors to the profiles of the last axis."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = (F32, F32, F64, I32, F64, F64, F64, I64)
+        arrays = _arrays(context, builder, signature, arguments, kinds)
+        work = _Sweep(builder, *arrays[:4])
+        of_errors, of_references, largest = arrays[5:]
+
+        def step(at: Any, mask: Lanes | None) -> None:
+            a, e, bits = work.step(at, mask)
+            of_errors.store(at, e.times_plus(e, of_errors.load(at, mask)), mask)
+            of_references.store(at, a.times_plus(a, of_references.load(at, mask)), mask)
+            largest.store(at, largest.load(at, mask).larger(bits), mask)
+
+        steps(builder, arguments[-1], step)
+        return work.finish(arrays[4])
+
+    return types.int64(a, b, terms, keys, swept, errors, references, peaks, count), generate
+
+
+# Sums that `sweep_centred` leaves: of deviations of reference, candidate and error, of products.
+C_A, C_B, C_E, C_AA, C_BB, C_EE, C_AB, C_AE = 0, 1, 2, 3, 4, 5, 6, 7
+
+
+@intrinsic
+def sweep_centred(typing_context: Any, a: Any, b: Any, about: Any, count: Any) -> Any:  # noqa: ARG001
+    """Sums of deviations from the three values in `about`, which they replace."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        left, right, terms = _arrays(context, builder, signature, arguments, (F32, F32, F64))
+        centres = [Lanes.spread(builder, terms.number(i)) for i in range(3)]
+        zero = Lanes.of(builder, F64, 0.0)
+        sums = [Variable(builder, zero.value) for _ in range(SWEPT)]
+
+        def step(at: Any, mask: Lanes | None) -> None:
+            x, y = left.load(at, mask).widened(), right.load(at, mask).widened()
+            both = zip((x, y, y - x), centres, strict=True)
+            p, q, r = (_within(mask, value - centre) for value, centre in both)
+            for total, term in zip(sums, (p, q, r), strict=False):
+                total.set(total.lanes() + term)
+            products = ((p, p), (q, q), (r, r), (p, q), (p, r))
+            for total, (f, g) in zip(sums[3:], products, strict=True):
+                total.set(f.times_plus(g, total.lanes()))
+
+        steps(builder, arguments[-1], step)
+        together = sums_of(builder, [each.lanes() for each in sums])
+        place = builder.bitcast(terms.cell(index(0)), together.type.as_pointer())
+        builder.store(together, place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(a, b, about, count), generate
+
+
+def _within(mask: Lanes | None, values: Lanes) -> Lanes:
+    return values if mask is None else mask.where(values, 0.0)
+
+
+@intrinsic
+def count_significands(
+    typing_context: Any,  # noqa: ARG001
+    values: Any,
+    planes: Any,
+    carries: Any,
+    groups: Any,
+) -> Any:
+    """Mark the lowest significand bit that is set: bit k for 24 - k bits, 23 for zero too."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words, held, carried = _arrays(context, builder, signature, arguments, (I32, I32, I32))
+        with repeated(builder, arguments[-1]) as group:
+            start = builder.mul(group, index(GROUP))
+            marks = []
+            for j in range(0, GROUP, LANES):
+                bits = words.load(builder.add(start, index(j))) | _HIDDEN
+                marks.append(bits & -bits)
+            count_group(marks, held, carried, group)
+        return context.get_dummy_value()
+
+    return types.void(values, planes, carries, groups), generate
+
+
+Ordinal = Callable[[Lanes, Lanes], Lanes]
+D_FLIPS, D_APART, D_LARGEST, D_HUGE = 0, 1, 2, 3
+COMPARED = 4
+
+
+def comparing(ordinal: Ordinal) -> Any:
+    """The loop that counts distances in units of one format.
+
+    `ordinal(magnitude, value)` is the place of float32 among the magnitudes of the format.
+    """
+
+    @intrinsic
+    def compare(
+        typing_context: Any,  # noqa: ARG001
+        a: Any,
+        b: Any,
+        ulps: Any,
+        planes: Any,
+        carries: Any,
+        masks: Any,
+        found: Any,
+        groups: Any,
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kinds = (F32, F32, I32, I32, I32, I16, I64)
+            arrays = _arrays(context, builder, signature, arguments, kinds)
+            _comparison(builder, ordinal, arrays, arguments[-1])
+            return context.get_dummy_value()
+
+        return types.void(a, b, ulps, planes, carries, masks, found, groups), generate
+
+    return compare
+
+
+def _comparison(builder: Any, ordinal: Ordinal, arrays: list[Memory], groups: Any) -> None:
+    a, b, ulps, planes, carries, masks, found = arrays
+    none = Lanes.of(builder, I32, 0)
+    flips, largest = Variable(builder, none.value), Variable(builder, none.value)
+    apart = Variable(builder, index(0))
+    one = Lanes.of(builder, I32, 1)
+    with repeated(builder, groups) as group:
+        start = builder.mul(group, index(GROUP))
+        marks = []
+        for j in range(0, GROUP, LANES):
+            at = builder.add(start, index(j))
+            values = a.load(at), b.load(at)
+            x, y = (each.bits_as(I32) for each in values)
+            p, q = x & _MAGNITUDE, y & _MAGNITUDE
+            opposite = (x ^ y).negative()
+            zero = p.smaller(q)
+            flipped = Lanes(builder, builder.and_(opposite.value, zero.is_not(0).value))
+            flips.set(flipped.where(flips.lanes() + 1, flips.lanes()))
+            differ = (x ^ y) > (1 << VALUE_SHIFT) - 1
+            builder.store(differ.mask_bits(), masks.cell(builder.lshr(at, index(4))))
+            apart.set(builder.add(apart.get(), differ.how_many()))
+            p, q = ordinal(p, values[0]), ordinal(q, values[1])
+            distance = opposite.where(p + q, p.larger(q) - p.smaller(q))
+            ulps.store(at, distance)
+            largest.set(largest.lanes().larger(distance))
+            # Bit k for bin k + 1; a shift by 32, of a distance beyond 2^31, is bin 1 instead.
+            length = Lanes.of(builder, I32, 32) - (distance - 1).leading_zeros()
+            marks.append(distance.is_not(0).where(one << (length & 31), 0))
+        count_group(marks, planes, carries, group)
+    total = builder.zext(flips.lanes().total(), I64)
+    top = builder.zext(largest.lanes().largest(), I64)
+    for place, value in ((D_FLIPS, total), (D_APART, apart.get()), (D_LARGEST, top)):
+        builder.store(value, found.cell(index(place)))
+
+
+def _fine(magnitude: Lanes, value: Lanes) -> Lanes:  # noqa: ARG001
+    return magnitude
+
+
+def _rounded(magnitude: Lanes, precision: int) -> Lanes:
+    """Round to even, in ordered integers."""
+    drop = 24 - precision
+    even = (magnitude >> drop) & 1
+    return (magnitude + even + ((1 << (drop - 1)) - 1)) >> drop
+
+
+def _aligned(precision: int) -> Ordinal:
+    """Of a format with the exponents of float32."""
+
+    def ordinal(magnitude: Lanes, value: Lanes) -> Lanes:  # noqa: ARG001
+        return _rounded(magnitude, precision)
+
+    return ordinal
+
+
+def _shifted(precision: int, min_exponent: int) -> Ordinal:
+    """Of a format whose subnormals begin above those of float32."""
+    first = (min_exponent + 126) << (precision - 1)
+    normal = (min_exponent + 127) << 23
+    scale = float(np.float32(2.0 ** (precision - 1 - min_exponent)))
+
+    def ordinal(magnitude: Lanes, value: Lanes) -> Lanes:
+        builder = value.builder
+        small = magnitude < normal
+        size = small.where(value.magnitude(), 0.0)
+        magic = Lanes.of(builder, F32, 8388608.0)  # from 2^23 on float32 holds integers only
+        steps_up = (size * Lanes.of(builder, F32, scale) + magic) - magic
+        return small.where(steps_up.rounded_integers(), _rounded(magnitude, precision) - first)
+
+    return ordinal
+
+
+# Precision and exponent of the smallest normal of each format below.
+KNOWN = ((24, -126), (11, -126), (8, -126), (11, -14), (4, -6), (4, -7), (3, -14), (3, -15), (2, 0))
+_COMPARE = [
+    comparing(_fine if form == (24, -126) else _aligned(form[0]) if form[1] == -126 else _shifted(*form))
+    for form in KNOWN
+]
+(
+    compare_fine, compare_tf32, compare_bfloat16, compare_float16, compare_e4m3,
+    compare_e4m3_fnuz, compare_e5m2, compare_e5m2_fnuz, compare_e2m1,
+) = _COMPARE  # fmt: skip
