@@ -14,80 +14,112 @@ from metrics.engine.planes import read_marks
 
 
 @inlined
-def _take(table: Any, index: int) -> int:
-    held = table[0, index]
-    for i in range(1, table.shape[0]):
-        held |= table[i, index]
+def _take(table: Any, lanes: int, index: int) -> int:
+    held = np.uint32(0)
+    for i in range(lanes):
+        held = np.uint32(held | table[i, index])
     if not held:
         return 0
     found = np.uint32(0)  # a table may hold what another must be lessened by
-    for i in range(table.shape[0]):
+    for i in range(lanes):
         found = np.uint32(found + table[i, index])
         table[i, index] = np.uint32(0)
     return np.int64(found)
 
 
 @inlined
-def _values(table: Any, form: Ints, low: int, high: int, bins: Ints, tally: Ints, n: int) -> int:
+def _held(table: Any, lanes: int, start: int) -> bool:
+    """Whether any of sixteen bins was hit."""
+    held = np.uint32(0)
+    for lane in range(lanes):
+        row = table[lane, start : start + 16]
+        for i in range(16):
+            held = np.uint32(held | row[i])
+    return held != 0
+
+
+@inlined
+def _taken_down(
+    table: Any, lanes: int, start: int, code: int, bins: Ints, tally: Ints, n: int
+) -> int:
+    """Sixteen bins from the last to the first; the first has the negative of `code`."""
+    if _held(table, lanes, start):
+        for i in range(15, -1, -1):
+            found = _take(table, lanes, start + i)
+            if found:
+                bins[n], tally[n] = -(code + i), found
+                n += 1
+    return n
+
+
+@inlined
+def _taken_up(
+    table: Any, lanes: int, start: int, code: int, bins: Ints, tally: Ints, n: int
+) -> int:
+    """Sixteen bins from the first, which has this code, to the last."""
+    if _held(table, lanes, start):
+        for i in range(16):
+            found = _take(table, lanes, start + i)
+            if found:
+                bins[n], tally[n] = code + i, found
+                n += 1
+    return n
+
+
+@inlined
+def _values(
+    table: Any, lanes: int, form: Ints, low: int, high: int, bins: Ints, tally: Ints, n: int
+) -> int:
     """Bins of one side, ascending: from the most negative to the most positive."""
     half, first, octaves, tiny = form[at.HALF], form[at.FIRST], form[at.OCTAVES], form[at.TINY]
-    start = max(low, 1) * 16
-    for t in range(high * 16 + 15, start - 1, -1):
-        found = _take(table, half + t)
-        if found:
-            bins[n], tally[n] = -(t + first), found
-            n += 1
     subnormal = low == 0
-    if subnormal:
-        for t in range(octaves * 16 - 1, -1, -1):
-            found = _take(table, 2 * half + octaves * 16 + t)
-            if found:
-                bins[n], tally[n] = -(t + tiny), found
-                n += 1
-    found = _take(table, 0) + _take(table, half)
+    for e in range(high, max(low, 1) - 1, -1):
+        n = _taken_down(table, lanes, half + 16 * e, first + 16 * e, bins, tally, n)
+    for e in range(octaves - 1 if subnormal else -1, -1, -1):
+        n = _taken_down(table, lanes, 2 * half + (octaves + e) * 16, tiny + 16 * e, bins, tally, n)
+    found = _take(table, lanes, 0) + _take(table, lanes, half)
     if found:
         bins[n], tally[n] = 0, found
         n += 1
-    if subnormal:
-        for t in range(octaves * 16):
-            found = _take(table, 2 * half + t)
-            if found:
-                bins[n], tally[n] = t + tiny, found
-                n += 1
-    for t in range(start, high * 16 + 16):
-        found = _take(table, t)
-        if found:
-            bins[n], tally[n] = t + first, found
-            n += 1
+    for e in range(octaves if subnormal else 0):
+        n = _taken_up(table, lanes, 2 * half + 16 * e, tiny + 16 * e, bins, tally, n)
+    for e in range(max(low, 1), high + 1):
+        n = _taken_up(table, lanes, 16 * e, first + 16 * e, bins, tally, n)
     return n
 
 
 @inlined
 def _row(
-    joint: Any, start: int, code: int, last: int, offset: int, bins: Ints, tally: Ints, n: int
-) -> int:
-    for c in range(last + 1):
-        found = _take(joint, start + c)
-        if found:
-            bins[n], tally[n] = code * JOINT_CODE + (c + offset if c else 0), found
-            n += 1
+    joint: Any, lanes: int, start: int, code: int, last: int, offset: int,
+    bins: Ints, tally: Ints, n: int,
+) -> int:  # fmt: skip
+    found = _take(joint, lanes, start)
+    if found:
+        bins[n], tally[n] = code * JOINT_CODE, found
+        n += 1
+    for c in range(1, last + 1, 16):
+        n = _taken_up(joint, lanes, start + c, code * JOINT_CODE + c + offset, bins, tally, n)
     return n
 
 
 @inlined
-def _joint(joint: Any, form: Ints, counts: Ints, bins: Ints, tally: Ints, n: int) -> int:
+def _joint(
+    joint: Any, lanes: int, form: Ints, counts: Ints, bins: Ints, tally: Ints, n: int
+) -> int:
     """Rows by exponent, those of subnormals as `form` says; ascending."""
     width, offset, octaves = form[at.WIDTH], form[at.CODE], form[at.OCTAVES]
-    tiny, normal = form[at.TINY_ROW], form[at.NORMAL_ROW]
+    start, tiny, normal = form[at.COLUMN], form[at.TINY_ROW], form[at.NORMAL_ROW]
     last = counts[at.SEEN_E + 1]
-    n = _row(joint, 0, 0, last, offset, bins, tally, n)
+    n = _row(joint, lanes, start, 0, last, offset, bins, tally, n)
     low, high = counts[at.SEEN_A], counts[at.SEEN_A + 1]
     if low == 0:
         for r in range(1, octaves + 1):
-            n = _row(joint, (r + tiny) * width, r + offset, last, offset, bins, tally, n)
+            row = start + (r + tiny) * width
+            n = _row(joint, lanes, row, r + offset, last, offset, bins, tally, n)
     for r in range(max(low, 1), high + 1):
         code = r + octaves + offset
-        n = _row(joint, (r + normal) * width, code, last, offset, bins, tally, n)
+        row = start + (r + normal) * width
+        n = _row(joint, lanes, row, code, last, offset, bins, tally, n)
     return n
 
 
@@ -131,18 +163,27 @@ def _ulps(planes: Any, finite: int, huge: int, bins: Ints, tally: Ints, n: int) 
 
 
 @inlined
-def _gather_values(tops: Any, low: int, high: int, form: Ints) -> None:
+def _gather_values(tops: Any, lanes: int, low: int, high: int, form: Ints) -> None:
     """Add what was counted for both sides at once to each side's own table, and clear it."""
     half = form[at.HALF]
-    own, shared = tops[:2], tops[2]
     for sign in range(2):
-        for key in range(sign * half + low * 16, sign * half + high * 16 + 16):
-            found = shared[0, key] | shared[1, key] | shared[2, key] | shared[3, key]
-            if found:
-                for lane in range(4):
-                    own[0, lane, key] += shared[lane, key]
-                    own[1, lane, key] += shared[lane, key]
-                    shared[lane, key] = np.uint32(0)
+        _gathered(tops, lanes, sign * half)
+        for e in range(max(low, 1), high + 1):
+            _gathered(tops, lanes, sign * half + 16 * e)
+
+
+@inlined
+def _gathered(tops: Any, lanes: int, start: int) -> None:
+    shared = tops[2]
+    if not _held(shared, lanes, start):
+        return
+    for lane in range(lanes):
+        a, b = tops[0, lane, start : start + 16], tops[1, lane, start : start + 16]
+        both = shared[lane, start : start + 16]
+        for i in range(16):
+            a[i] += both[i]
+            b[i] += both[i]
+            both[i] = np.uint32(0)
 
 
 @inlined
@@ -169,18 +210,20 @@ def _small(bins: Ints, tally: Ints, first: int, last: int, normal: int) -> tuple
 
 @inlined
 def _values_and_joint(
-    tops: Any, joint: Any, form: Ints, counts: Ints, bins: Ints, tally: Ints, ends: Ints
-) -> int:
+    tops: Any, joint: Any, lanes: tuple[int, int], form: Ints, counts: Ints,
+    bins: Ints, tally: Ints, ends: Ints,
+) -> int:  # fmt: skip
     """The first three histograms, with the counts of zeros and subnormals; where they end."""
     n = 0
     for side in range(2):
         seen = at.SEEN_A + 2 * side
+        low, high = counts[seen], counts[seen + 1]
         first = n
-        n = _values(tops[side], form, counts[seen], counts[seen + 1], bins, tally, n)
+        n = _values(tops[side], lanes[0], form, low, high, bins, tally, n)
         ends[side] = n
         small = _small(bins, tally, first, n, form[at.NORMAL_A + side])
         ends[6 + 2 * side], ends[7 + 2 * side] = small
-    n = _joint(joint, form, counts, bins, tally, n)
+    n = _joint(joint, lanes[1], form, counts, bins, tally, n)
     ends[2] = n
     return n
 
@@ -207,9 +250,10 @@ def collect_narrow(
     low, high = min(counts[at.SEEN_A], counts[at.SEEN_B]), max(
         counts[at.SEEN_A + 1], counts[at.SEEN_B + 1]
     )
-    _gather_values(tops, min(low, high), high, form)
-    joint[0, 0] -= np.uint32(counts[at.HOLES])
-    n = _values_and_joint(tops, joint, form, counts, bins, tally, ends)
+    lanes = 4 if counts[at.SPREAD] else 1
+    _gather_values(tops, lanes, min(low, high), high, form)
+    joint[0, form[at.COLUMN]] -= np.uint32(counts[at.HOLES])
+    n = _values_and_joint(tops, joint, (lanes, lanes), form, counts, bins, tally, ends)
     counts[at.EQUAL] += _column_zero(bins, tally, ends[1], n)
     n = _ulps(planes[2], counts[at.SINCE], counts[at.ULP_HUGE], bins, tally, n)
     ends[3] = n
@@ -217,13 +261,13 @@ def collect_narrow(
         zero, padded = ends[6 + 2 * side], counts[at.PADDED_A + side]
         n = _significands(planes[side], marks[side], zero, padded, bins, tally, n)
         ends[4 + side] = n
-    counts[at.HOLES : at.SINCE + 1] = 0
+    counts[at.HOLES : at.SPREAD + 1] = 0
 
 
 @inlined
 def _small_table(table: Any, bins: Ints, tally: Ints, n: int) -> int:
     for k in range(table.shape[1]):
-        found = _take(table, k)
+        found = _take(table, 2, k)
         if found:
             bins[n], tally[n] = k, found
             n += 1
@@ -245,7 +289,7 @@ def collect_wide(
     """As `collect_narrow`, with tables of significand bits and ulp bins."""
     tops, joint = borrowed(tops), borrowed(joint)
     bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
-    n = _values_and_joint(tops, joint, form, counts, bins, tally, ends)
+    n = _values_and_joint(tops, joint, (2, 1), form, counts, bins, tally, ends)
     n = _small_table(ulps, bins, tally, n)
     ends[3] = n
     for side in range(2):

@@ -16,7 +16,7 @@ from numba.core import cgutils
 
 LANES = 16
 I1, I16, I32, I64 = (ir.IntType(width) for width in (1, 16, 32, 64))
-F32, F64 = ir.FloatType(), ir.DoubleType()
+F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 _NAMES = {I1: "i1", I16: "i16", I32: "i32", I64: "i64", F32: "f32", F64: "f64"}
 _BYTES = {I16: 2, I32: 4, I64: 8, F32: 4, F64: 8}
 
@@ -119,10 +119,6 @@ class Lanes:
         """The smaller integers."""
         return self._named("umin", other)
 
-    def beyond(self, other: int) -> Lanes:
-        """Integers less another, not below 0."""
-        return self._named("usub.sat", other)
-
     def times_plus(self, factor: Lanes, summand: Lanes) -> Lanes:
         """Self * factor + summand, rounded once."""
         return self._named("fma", factor, summand)
@@ -141,9 +137,10 @@ class Lanes:
         """The same bits as another kind of the same width."""
         return Lanes(self.builder, self.builder.bitcast(self.value, _vector(kind)))
 
-    def widened(self) -> Lanes:
-        """float32 as float64."""
-        return Lanes(self.builder, self.builder.fpext(self.value, _vector(F64)))
+    def widened(self, kind: Any = F64) -> Lanes:
+        """The same numbers as a wider kind of integers or floats."""
+        widen = self.builder.fpext if kind in (F32, F64) else self.builder.zext
+        return Lanes(self.builder, widen(self.value, _vector(kind)))
 
     def rounded_integers(self) -> Lanes:
         """Floats that hold small integers, as integers."""
@@ -165,15 +162,11 @@ class Lanes:
         found = called(self.builder, "llvm.ctpop.i16", I16, self.mask_bits())
         return self.builder.zext(found, I64)
 
-    def largest(self) -> Any:
-        """The largest of all lanes, unsigned."""
-        name = f"llvm.vector.reduce.umax.v{LANES}{_NAMES[self.kind]}"
-        return called(self.builder, name, self.kind, self.value)
-
-    def total(self) -> Any:
-        """Sum of all lanes, of integers."""
-        name = f"llvm.vector.reduce.add.v{LANES}{_NAMES[self.kind]}"
-        return called(self.builder, name, self.kind, self.value)
+    def reduced(self, operation: str) -> Any:
+        """All lanes put together: umax, umin, add; bits of fmax, fmin."""
+        name = f"llvm.vector.reduce.{operation}.v{LANES}{_NAMES[self.kind]}"
+        found = called(self.builder, name, self.kind, self.value)
+        return self.builder.bitcast(found, I32) if self.kind == F32 else found
 
     def _like(self, other: Lanes | float) -> Any:
         if isinstance(other, Lanes):

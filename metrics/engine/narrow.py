@@ -11,53 +11,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.engine.jit import bits_of_float, inlined, summing, trailing_zeros
+from metrics.engine.jit import bits_of_float, inlined, ones, trailing_zeros
 from metrics.engine.loading import Floats, Floats32
 from metrics.engine.narrow_lanes import JOINT_FIRST, JOINT_WIDTH, VALUE_SHIFT
 
 Words = NDArray[np.uint32]
 
 MAGNITUDE = np.uint32(0x7FFFFFFF)
-NORMAL = np.uint32(0x00800000)
+NORMAL, INFINITE = np.uint32(0x00800000), np.uint32(0x7F800000)
 ZERO, ONE = np.uint32(0), np.uint32(1)
 TOP_SHIFT, TOPS, OCTAVES = np.uint32(VALUE_SHIFT), 8192, 23
 TINY_ROWS = 255  # rows of the joint table before those of subnormals
 
 
-@summing
-def scan(values: Floats32, count: int) -> tuple[int, int, int]:
-    """Keys of the bounds, bits of the smallest nonzero magnitude less one."""
+@inlined
+def scan(values: Floats32, count: int) -> tuple[float, float, int, int]:
+    """Smallest and largest of finite values; bits of the smallest nonzero and largest magnitude."""
     words = values.view(np.uint32)
-    low = np.uint32(0xFFFFFFFF)
-    least, most = np.int32(0x7FFFFFFF), np.int32(-0x80000000)
+    least, top = MAGNITUDE, ZERO
+    low, high = np.float32(np.inf), np.float32(-np.inf)
     for i in range(count):
-        below = np.uint32(np.uint32(words[i] & MAGNITUDE) - ONE)  # zero becomes the largest
-        key = np.int32(
-            np.int32(words[i]) ^ np.int32(np.uint32(np.int32(words[i]) >> 31) & MAGNITUDE)
-        )
-        low = below if below < low else low
-        least = key if key < least else least
-        most = key if key > most else most
-    return least, most, low
+        magnitude = np.uint32(words[i] & MAGNITUDE)
+        below = np.uint32(magnitude - ONE)  # zero becomes the largest
+        least = below if below < least else least
+        top = magnitude if magnitude > top else top
+        low = values[i] if values[i] < low else low
+        high = values[i] if values[i] > high else high
+    return np.float64(low), np.float64(high), np.int64(least) + 1, np.int64(top)
 
 
 @inlined
-def value_of_key(key: int, cell: Floats32) -> float:
-    """The float32 whose ordered bits `scan` found."""
-    bits = np.int32(key)
-    cell.view(np.int32)[0] = bits ^ np.int32(np.uint32(bits >> 31) & MAGNITUDE)
-    return float(cell[0]) + 0.0
-
-
-@inlined
-def tally_values(values: Floats32, count: int, tables: Any) -> None:
+def tally_values(values: Floats32, count: int, tables: Any, spread: bool) -> None:
     """Count sign, exponent and top four significand bits; normal values and zeros.
 
-    Four tables by turns: a run of one key does not wait for itself.
+    In four tables by turns, if spread: a run of one key does not wait for itself.
     """
     words = values.view(np.uint32)
     t, u, v, w = tables[0], tables[1], tables[2], tables[3]
-    whole = count - count % 4
+    whole = count - count % 4 if spread else 0
     for i in range(0, whole, 4):
         t[words[i] >> TOP_SHIFT] += ONE
         u[words[i + 1] >> TOP_SHIFT] += ONE
@@ -68,10 +59,10 @@ def tally_values(values: Floats32, count: int, tables: Any) -> None:
 
 
 @inlined
-def tally(keys: Words, count: int, tables: Any) -> None:
-    """Count keys, in four tables by turns."""
+def tally(keys: Words, count: int, tables: Any, spread: bool) -> None:
+    """Count keys, in four tables by turns if spread."""
     t, u, v, w = tables[0], tables[1], tables[2], tables[3]
-    whole = count - count % 4
+    whole = count - count % 4 if spread else 0
     for i in range(0, whole, 4):
         t[keys[i]] += ONE
         u[keys[i + 1]] += ONE
@@ -82,11 +73,20 @@ def tally(keys: Words, count: int, tables: Any) -> None:
 
 
 @inlined
-def move_values(a: Floats32, b: Floats32, masks: NDArray[np.uint16], count: int, table: Any) -> None:
-    """Where the keys of both sides differ, take that of the reference off and add the other."""
-    x, y, words = a.view(np.uint32), b.view(np.uint32), masks.view(np.uint64)
+def apart(masks: NDArray[np.uint64], count: int) -> int:
+    """Set bits of the masks of a block."""
+    found = 0
     for k in range((count + 63) // 64):
-        left = words[k]
+        found += ones(masks[k])
+    return found
+
+
+@inlined
+def move_values(a: Floats32, b: Floats32, masks: NDArray[np.uint64], count: int, table: Any) -> None:
+    """Where the keys of both sides differ, take that of the reference off and add the other."""
+    x, y = a.view(np.uint32), b.view(np.uint32)
+    for k in range((count + 63) // 64):
+        left = masks[k]
         while left:
             i = 64 * k + trailing_zeros(left)
             left &= left - np.uint64(1)
@@ -127,4 +127,4 @@ def joint_keys_with_subnormals(a: Floats32, b: Floats32, count: int, keys: Words
                 row += 1
         error = np.float64(b[i]) - np.float64(a[i])
         own = (np.int64(bits_of_float(error)) >> 52) & 0x7FF
-        keys[i] = np.uint32(row * JOINT_WIDTH + (own - JOINT_FIRST if own else 0))
+        keys[i] = np.uint32(row * JOINT_WIDTH + max(own, JOINT_FIRST))

@@ -14,25 +14,21 @@ import numpy as np
 from metrics.engine import layout as at
 from metrics.engine import narrow, narrow_ulps
 from metrics.engine import narrow_lanes as lanes
-from metrics.engine.jit import borrowed, bytes_at, inlined, kernel, prefetch, tick
+from metrics.engine.jit import borrowed, bytes_at, inlined, kernel, tick
 from metrics.engine.layout import BLOCK
 from metrics.engine.loading import F32, Floats, Floats32, Ints, load_narrow
 from metrics.engine.merging import merge_sums
-from metrics.engine.narrow_side import bounds, own_values, padded, significands
+from metrics.engine.narrow import INFINITE, NORMAL
+from metrics.engine.narrow_side import bounds, own_values, padded, significands, survey
 from metrics.engine.narrow_sums import keep_worst, moments, own_moments, sweep_block
 from metrics.engine.planes import GROUP
 from metrics.engine.sieve import sieve
 
-A, B, OWN_A, OWN_B, BOTH_A, BOTH_B, CELL = 0, 1, 2, 3, 4, 5, 6  # rows of the floats of a block
-FLOAT_ROWS = 7
+A, B, OWN_A, OWN_B, BOTH_A, BOTH_B = 0, 1, 2, 3, 4, 5  # rows of the floats of a block
+FLOAT_ROWS = 6
 T_A, T_B, T_BOTH = 0, 1, 2  # tables of values: T_BOTH counts for both sides
 TABLES = 3
-_PLUS, _MINUS = np.int32(0x7F800000), np.int32(-0x7F800001)  # keys of the infinities
-
-
-@inlined
-def _finite(found: tuple[int, int, int]) -> bool:
-    return found[0] > _MINUS and found[1] < _PLUS
+CLOSE = 4 * BLOCK
 
 
 @inlined
@@ -56,14 +52,14 @@ def _with_holes(values: Floats32, where: Ints, count: int, size: int, out: Float
 
 @inlined
 def _values(
-    a: Floats32, b: Floats32, count: int, masks: Any, apart: int, tops: Any
+    a: Floats32, b: Floats32, count: int, masks: Any, tops: Any, spread: bool
 ) -> None:
     """Value histograms of both sides of a block without holes and subnormals."""
-    if 4 * apart > count:
-        narrow.tally_values(a, count, tops[T_A])
-        narrow.tally_values(b, count, tops[T_B])
+    if 4 * narrow.apart(masks, count) > count:
+        narrow.tally_values(a, count, tops[T_A], spread)
+        narrow.tally_values(b, count, tops[T_B], spread)
     else:
-        narrow.tally_values(a, count, tops[T_BOTH])
+        narrow.tally_values(a, count, tops[T_BOTH], spread)
         narrow.move_values(a, b, masks, count, tops[T_B, 0])
 
 
@@ -89,6 +85,7 @@ def run_narrow(
     e: Floats,
     swept: Any,
     found: Ints,
+    ahead: Ints,
     where: Ints,
     place: Ints,
     counts: Ints,
@@ -108,43 +105,46 @@ def run_narrow(
     terms, orders, shape, offsets = (
         *(borrowed(terms), borrowed(orders), borrowed(shape), borrowed(offsets)),
     )
-    place = borrowed(place)
-    keys, ulps, carries = words[0], words[1], words[2]
-    cell, form = floats[CELL], orders[at.ULP_FORM]
+    place, ahead = borrowed(place), borrowed(ahead)
+    keys, ulps, carries_a, carries_b = words[0], words[1], words[2], words[3]
+    carries, form = carries_a, orders[at.ULP_FORM]
     raw_a, raw_b = bytes_at(address_a, 4 * count), bytes_at(address_b, 4 * count)
-    width_a, width_b = orders[at.WIDTH_A], orders[at.WIDTH_B]
     tick(clock, at.T_REST)
     done = 0
     while done < count:
         n = min(BLOCK - (position + done) % BLOCK, count - done)
         a = _loaded(raw_a, orders[at.KIND_A], table_a, done, n, floats[A])
         b = _loaded(raw_b, orders[at.KIND_B], table_b, done, n, floats[B])
-        found_a, found_b = narrow.scan(a, n), narrow.scan(b, n)
-        whole = _finite(found_a) and _finite(found_b)
+        spread = position + done >= CLOSE  # little is collected sooner from one table each
+        counts[at.SPREAD] |= spread
+        tick(clock, at.T_LOAD)
+        side_a = survey(a, n, planes[0], carries_a, found)
+        side_b = survey(b, n, planes[1], carries_b, found)
+        whole = max(side_a[3], side_b[3]) < INFINITE
         own_a, own_b, both_a, both_b, n_a, n_b, m = a, b, a, b, n, n, n
         if not whole:
             own_a, own_b = floats[OWN_A], floats[OWN_B]
             both_a, both_b = floats[BOTH_A], floats[BOTH_B]
             n_a, n_b, m = sieve(a, b, n, own_a, own_b, both_a, both_b, where, counts)
-            found_a, found_b = narrow.scan(own_a, n_a), narrow.scan(own_b, n_b)
             padded(own_a, n_a)
             padded(own_b, n_b)
+            side_a = survey(own_a, n_a, planes[0], carries_a, found)
+            side_b = survey(own_b, n_b, planes[1], carries_b, found)
             a, b = floats[A], floats[B]
             _with_holes(both_a, where, m, n, a)
             _with_holes(both_b, where, m, n, b)
-        tick(clock, at.T_LOAD)
-        tiny_a = tiny_b = False
+        tiny_a, tiny_b = side_a[2] < NORMAL, side_b[2] < NORMAL
         if n_a:
-            tiny_a = bounds(own_a, n_a, found_a, 0, terms, orders, counts, extremes, cell)
+            bounds(own_a, n_a, side_a, 0, terms, orders, counts, extremes)
             if not tiny_a:
-                significands(own_a, n_a, 0, planes[0], carries, counts)
+                significands(n_a, 0, planes[0], carries_a, counts)
         if n_b:
-            tiny_b = bounds(own_b, n_b, found_b, 1, terms, orders, counts, extremes, cell)
+            bounds(own_b, n_b, side_b, 1, terms, orders, counts, extremes)
             if not tiny_b:
-                significands(own_b, n_b, 1, planes[1], carries, counts)
-        tick(clock, at.T_SIGNIFICANDS)
-        ahead = done + n
-        prefetch(address_a + width_a * ahead, width_a * BLOCK)
+                significands(n_b, 1, planes[1], carries_b, counts)
+        tick(clock, at.T_SIDES)
+        ahead[at.NEXT_A] = address_a + ahead[at.WIDTH_A] * (done + n)
+        ahead[at.NEXT_B] = address_b + ahead[at.WIDTH_B] * (done + n)
         part[:] = 0.0
         if m:
             counts[at.FINITE] += m
@@ -158,22 +158,21 @@ def run_narrow(
             worst = swept[0, lanes.S_PEAK]
             keep_worst(both_a, both_b, worst, start, where, whole, counts, extremes)
             tick(clock, at.T_SUMS)
-            narrow_ulps.compare(form, a, b, n, ulps, planes[2], carries, masks, found, counts)
+            narrow_ulps.compare(form, a, b, n, ulps, planes[2], carries, masks, found, ahead, counts)
             largest = found[lanes.D_LARGEST]
             narrow_ulps.keep_largest(
                 both_a, both_b, ulps, largest, start, where, whole, counts, extremes
             )
             tick(clock, at.T_ULPS)
-            prefetch(address_b + width_b * ahead, width_b * BLOCK)
             if tiny_a:
                 narrow.joint_keys_with_subnormals(a, b, n, keys)
-            narrow.tally(keys, n, joint)
+            narrow.tally(keys, n, joint, spread)
             tick(clock, at.T_JOINT)
         if whole and not tiny_a and not tiny_b:
-            _values(a, b, n, masks, found[lanes.D_APART], tops)
+            _values(a, b, n, masks, tops, spread)
         else:
-            own_values(own_a, n_a, tiny_a, tops[T_A], marks[0])
-            own_values(own_b, n_b, tiny_b, tops[T_B], marks[1])
+            own_values(own_a, n_a, tiny_a, tops[T_A], marks[0], spread)
+            own_values(own_b, n_b, tiny_b, tops[T_B], marks[1], spread)
         tick(clock, at.T_VALUES)
         if whole:
             part[at.OWN_A], part[at.OWN_A + 1], part[at.OWN_A + 2] = part[0], part[1], part[2]

@@ -9,7 +9,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from metrics.engine.jit import intrinsic, pointer_of
+from metrics.engine.jit import intrinsic, pointer_of, touch
 from metrics.engine.lanes import (
     F32,
     F64,
@@ -25,15 +25,15 @@ from metrics.engine.lanes import (
     steps,
     sums_of,
 )
-from metrics.engine.planes import GROUP, count_group
+from metrics.engine.planes import GROUP, Counter
 
 # Sums that `sweep` leaves: of reference, error, their magnitudes, squares and product.
 S_A, S_E, S_ABS_A, S_ABS_E, S_AA, S_EE, S_AE, S_PEAK = 0, 1, 2, 3, 4, 5, 6, 7
 SWEPT = 8
 _MAGNITUDE, _HIDDEN, _EXPONENT = 0x7FFFFFFF, 0x00800000, 0x7F800000
-JOINT_SHIFTS = 15, 18  # an exponent's bits shifted by both: rows of 256 + 32
-JOINT_WIDTH = 288
-JOINT_FIRST = 873  # exponent of float64 before that of the least error
+JOINT_SHIFT = 14  # makes rows of the exponent of float32
+JOINT_WIDTH = 512
+JOINT_FIRST = 873  # exponent of float64 before that of the least error: keys begin there
 VALUE_SHIFT = 19  # leaves sign, 8 exponent bits, 4 of the significand
 
 
@@ -53,6 +53,7 @@ class _Sweep:
         self.atol, self.rtol = spread
         zero = Lanes.of(builder, F64, 0.0).value
         self.sums = [Variable(builder, zero) for _ in range(7)]
+        self.first = Lanes.of(builder, I32, JOINT_FIRST)
         none = Lanes.of(builder, I64, 0).value
         self.peak, self.outside = Variable(builder, none), Variable(builder, index(0))
         self.builder = builder
@@ -71,9 +72,9 @@ class _Sweep:
         self.peak.set(self.peak.lanes().larger(bits))
         outside = size_e > size_a * self.rtol + self.atol
         self.outside.set(self.builder.add(self.outside.get(), outside.how_many()))
-        exponent = stored.bits_as(I32) & _EXPONENT
-        row = (exponent >> JOINT_SHIFTS[0]) + (exponent >> JOINT_SHIFTS[1])
-        self.keys.store(at, row + (bits.upper_halves() >> 20).beyond(JOINT_FIRST))
+        row = (stored.bits_as(I32) & _EXPONENT) >> JOINT_SHIFT
+        column = (bits.upper_halves() >> 20).larger(self.first)
+        self.keys.store(at, row + column)
         return a, e, bits
 
     def finish(self, swept: Memory) -> Any:
@@ -83,7 +84,7 @@ class _Sweep:
         together = sums_of(self.builder, [*sums, zero])
         together = self.builder.insert_element(
             together,
-            self.builder.bitcast(self.peak.lanes().largest(), F64),
+            self.builder.bitcast(self.peak.lanes().reduced("umax"), F64),
             ir.Constant(I32, S_PEAK),
         )
         place = self.builder.bitcast(swept.cell(index(0)), together.type.as_pointer())
@@ -187,39 +188,71 @@ def _within(mask: Lanes | None, values: Lanes) -> Lanes:
     return values if mask is None else mask.where(values, 0.0)
 
 
+# What `survey` finds in a block: bits of the smallest and largest magnitude, and of the bounds.
+V_LEAST, V_TOP, V_LOW, V_HIGH = 0, 1, 2, 3
+SURVEYED = 4
+
+
 @intrinsic
-def count_significands(
+def survey(
     typing_context: Any,  # noqa: ARG001
     values: Any,
     planes: Any,
     carries: Any,
+    found: Any,
     groups: Any,
 ) -> Any:
-    """Mark the lowest significand bit that is set: bit k for 24 - k bits, 23 for zero too."""
+    """Bounds of a block, and its significand bits, which wait in `carries`.
+
+    Counted is the lowest significand bit that is set: bit k for 24 - k bits, 23 for zero too.
+    Bounds of a block with NaN are of its other values.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        words, held, carried = _arrays(context, builder, signature, arguments, (I32, I32, I32))
-        with repeated(builder, arguments[-1]) as group:
-            start = builder.mul(group, index(GROUP))
-            marks = []
-            for j in range(0, GROUP, LANES):
-                bits = words.load(builder.add(start, index(j))) | _HIDDEN
-                marks.append(bits & -bits)
-            count_group(marks, held, carried, group)
+        kinds = (F32, I32, I32, I64)
+        stored, held, carried, out = _arrays(context, builder, signature, arguments, kinds)
+        _surveyed(builder, stored, Counter(builder, held, carried), out, arguments[-1])
         return context.get_dummy_value()
 
-    return types.void(values, planes, carries, groups), generate
+    return types.void(values, planes, carries, found, groups), generate
+
+
+def _surveyed(builder: Any, stored: Memory, counter: Counter, out: Memory, groups: Any) -> None:
+    first = stored.load(index(0))
+    low, high = Variable(builder, first.value), Variable(builder, first.value)
+    least = Variable(builder, Lanes.of(builder, I32, _MAGNITUDE).value)
+    top = Variable(builder, Lanes.of(builder, I32, 0).value)
+    with repeated(builder, groups) as group:
+        start = builder.mul(group, index(GROUP))
+        marks = []
+        for j in range(0, GROUP, LANES):
+            value = stored.load(builder.add(start, index(j)))
+            bits = value.bits_as(I32)
+            magnitude = bits & _MAGNITUDE
+            least.set(least.lanes().smaller(magnitude))
+            top.set(top.lanes().larger(magnitude))
+            low.set((value < low.lanes()).where(value, low.lanes()))
+            high.set((value > high.lanes()).where(value, high.lanes()))
+            mark = bits | _HIDDEN
+            marks.append(mark & -mark)
+        counter.add(marks, group)
+    counter.finish()
+    for place, lanes, name in (
+        (V_LEAST, least, "umin"), (V_TOP, top, "umax"), (V_LOW, low, "fmin"), (V_HIGH, high, "fmax")
+    ):  # fmt: skip
+        builder.store(builder.zext(lanes.lanes().reduced(name), I64), out.cell(index(place)))
 
 
 Ordinal = Callable[[Lanes, Lanes], Lanes]
-D_FLIPS, D_APART, D_LARGEST, D_HUGE = 0, 1, 2, 3
-COMPARED = 4
+D_FLIPS, D_LARGEST = 0, 1
 
 
 def comparing(ordinal: Ordinal) -> Any:
     """The loop that counts distances in units of one format.
 
     `ordinal(magnitude, value)` is the place of float32 among the magnitudes of the format.
+    `ahead` holds addresses of what both sides will read next, then the bytes of their elements: as
+    much as the block has is asked for.
     """
 
     @intrinsic
@@ -232,30 +265,34 @@ def comparing(ordinal: Ordinal) -> Any:
         carries: Any,
         masks: Any,
         found: Any,
+        ahead: Any,
         groups: Any,
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kinds = (F32, F32, I32, I32, I32, I16, I64)
+            kinds = (F32, F32, I32, I32, I32, I16, I64, I64)
             arrays = _arrays(context, builder, signature, arguments, kinds)
             _comparison(builder, ordinal, arrays, arguments[-1])
             return context.get_dummy_value()
 
-        return types.void(a, b, ulps, planes, carries, masks, found, groups), generate
+        return types.void(a, b, ulps, planes, carries, masks, found, ahead, groups), generate
 
     return compare
 
 
 def _comparison(builder: Any, ordinal: Ordinal, arrays: list[Memory], groups: Any) -> None:
-    a, b, ulps, planes, carries, masks, found = arrays
+    a, b, ulps, planes, carries, masks, found, ahead = arrays
+    next_a, next_b, width_a, width_b = (ahead.number(i) for i in range(4))
     none = Lanes.of(builder, I32, 0)
     flips, largest = Variable(builder, none.value), Variable(builder, none.value)
-    apart = Variable(builder, index(0))
+    counter = Counter(builder, planes, carries)
     one = Lanes.of(builder, I32, 1)
     with repeated(builder, groups) as group:
         start = builder.mul(group, index(GROUP))
         marks = []
         for j in range(0, GROUP, LANES):
             at = builder.add(start, index(j))
+            for address, width in ((next_a, width_a), (next_b, width_b)):
+                touch(builder, builder.add(address, builder.mul(at, width)))
             values = a.load(at), b.load(at)
             x, y = (each.bits_as(I32) for each in values)
             p, q = x & _MAGNITUDE, y & _MAGNITUDE
@@ -265,7 +302,6 @@ def _comparison(builder: Any, ordinal: Ordinal, arrays: list[Memory], groups: An
             flips.set(flipped.where(flips.lanes() + 1, flips.lanes()))
             differ = (x ^ y) > (1 << VALUE_SHIFT) - 1
             builder.store(differ.mask_bits(), masks.cell(builder.lshr(at, index(4))))
-            apart.set(builder.add(apart.get(), differ.how_many()))
             p, q = ordinal(p, values[0]), ordinal(q, values[1])
             distance = opposite.where(p + q, p.larger(q) - p.smaller(q))
             ulps.store(at, distance)
@@ -273,10 +309,11 @@ def _comparison(builder: Any, ordinal: Ordinal, arrays: list[Memory], groups: An
             # Bit k for bin k + 1; a shift by 32, of a distance beyond 2^31, is bin 1 instead.
             length = Lanes.of(builder, I32, 32) - (distance - 1).leading_zeros()
             marks.append(distance.is_not(0).where(one << (length & 31), 0))
-        count_group(marks, planes, carries, group)
-    total = builder.zext(flips.lanes().total(), I64)
-    top = builder.zext(largest.lanes().largest(), I64)
-    for place, value in ((D_FLIPS, total), (D_APART, apart.get()), (D_LARGEST, top)):
+        counter.add(marks, group)
+    counter.finish()
+    total = builder.zext(flips.lanes().reduced("add"), I64)
+    top = builder.zext(largest.lanes().reduced("umax"), I64)
+    for place, value in ((D_FLIPS, total), (D_LARGEST, top)):
         builder.store(value, found.cell(index(place)))
 
 

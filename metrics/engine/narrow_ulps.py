@@ -26,27 +26,28 @@ def _compare(
     carries: Words,
     masks: Any,
     found: Ints,
+    ahead: Ints,
     groups: int,
 ) -> None:
     """Shifts must be constants to be quick: one loop for each format of `lanes.KNOWN`."""
     if form == 0:
-        lanes.compare_fine(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_fine(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 1:
-        lanes.compare_tf32(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_tf32(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 2:
-        lanes.compare_bfloat16(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_bfloat16(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 3:
-        lanes.compare_float16(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_float16(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 4:
-        lanes.compare_e4m3(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_e4m3(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 5:
-        lanes.compare_e4m3_fnuz(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_e4m3_fnuz(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 6:
-        lanes.compare_e5m2(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_e5m2(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 7:
-        lanes.compare_e5m2_fnuz(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_e5m2_fnuz(a, b, ulps, planes, carries, masks, found, ahead, groups)
     else:
-        lanes.compare_e2m1(a, b, ulps, planes, carries, masks, found, groups)
+        lanes.compare_e2m1(a, b, ulps, planes, carries, masks, found, ahead, groups)
 
 
 @inlined
@@ -60,11 +61,12 @@ def compare(
     carries: Words,
     masks: Any,
     found: Ints,
+    ahead: Ints,
     counts: Ints,
 ) -> None:
     """Count ulp errors and sign flips; `ulps`, `masks` and `found` as `lanes.comparing` says."""
     groups = (count + GROUP - 1) // GROUP
-    _compare(form, a, b, ulps, planes, carries, masks, found, groups)
+    _compare(form, a, b, ulps, planes, carries, masks, found, ahead, groups)
     close_block(carries, groups, planes)
     counts[at.FLIPS] += found[lanes.D_FLIPS]
     if found[lanes.D_LARGEST] > np.int64(_HUGE):

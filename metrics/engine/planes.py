@@ -15,14 +15,15 @@ from numba.core import types
 from numpy.typing import NDArray
 
 from metrics.engine.jit import inlined, intrinsic, pointer_of
-from metrics.engine.lanes import I32, LANES, Lanes, Memory, index
+from metrics.engine.lanes import I32, I64, LANES, Lanes, Memory, Variable, index, repeated
 from metrics.engine.layout import BLOCK
 
 PLANES = 48
 GROUP = 16 * LANES  # words that are added up before a carry is written
 GROUPS = BLOCK // GROUP
-ROOM = GROUPS * LANES  # of the carries of a block
 _DIGITS = 4  # log2 of the vectors of a group
+ROOM = GROUPS * LANES  # of the carries of a block
+CARRIES = ROOM + _DIGITS * LANES  # and of its first planes
 _RIPPLE = _DIGITS + GROUPS.bit_length() - 1  # plane of a block's last carry
 
 Words = NDArray[np.uint32]
@@ -34,36 +35,56 @@ def _added(a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
     return apart ^ c, (a & b) | (apart & c)
 
 
-def _folded(words: list[Lanes], planes: Memory, first: int) -> Lanes:
-    """Add words to planes from `first` on, one plane for each halving; the last carry."""
-    plane = first
-    while len(words) > 1:
-        held, carries = planes.load(index(plane * LANES)), []
-        for one, other in zip(words[::2], words[1::2], strict=True):
-            held, carry = _added(held, one, other)
-            carries.append(carry)
-        planes.store(index(plane * LANES), held)
-        words, plane = carries, plane + 1
-    return words[0]
+def _plus(held: Lanes, words: list[Lanes]) -> tuple[Lanes, list[Lanes]]:
+    """Words added to one plane, and half as many to carry."""
+    carries = []
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        held, carry = _added(held, one, other)
+        carries.append(carry)
+    return held, carries
 
 
-def count_group(words: list[Lanes], planes: Memory, carries: Memory, group: Any) -> None:
-    """Generate code that counts sixteen vectors, group number `group` of a block."""
-    at = words[0].builder.mul(group, index(LANES))
-    carries.store(at, _folded(words, planes, 0))
+class Counter:
+    """Generates the loop of a block: counts sixteen vectors at a time.
+
+    What it finds lies in `carries` until `close_block` adds it to the planes or nobody does.
+    """
+
+    def __init__(self, builder: Any, planes: Memory, carries: Memory) -> None:
+        self._carries = carries
+        self._digits = [
+            Variable(builder, planes.load(index(p * LANES)).value) for p in range(_DIGITS)
+        ]
+
+    def add(self, words: list[Lanes], group: Any) -> None:
+        """The marks of one group."""
+        for digit in self._digits:
+            held, words = _plus(digit.lanes(), words)
+            digit.set(held)
+        self._carries.store(words[0].builder.mul(group, index(LANES)), words[0])
+
+    def finish(self) -> None:
+        """After the loop: leave the first planes beside the carries."""
+        for p, digit in enumerate(self._digits):
+            self._carries.store(index(ROOM + p * LANES), digit.lanes())
 
 
 @intrinsic
 def _fold_carries(typing_context: Any, carries: Any, planes: Any) -> Any:  # noqa: ARG001
-    """Add the carries of a block to the planes after those of its groups; the last in front."""
+    """Add a block to the planes up to its last carry, which is left in front."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         taken, held = (
             Memory(builder, pointer_of(context, builder, kind, array), I32)
             for kind, array in zip(signature.args, arguments, strict=True)
         )
+        for p in range(_DIGITS):
+            held.store(index(p * LANES), taken.load(index(ROOM + p * LANES)))
         words = [taken.load(index(g * LANES)) for g in range(GROUPS)]
-        taken.store(index(0), _folded(words, held, _DIGITS))
+        for p in range(_DIGITS, _RIPPLE):
+            plane, words = _plus(held.load(index(p * LANES)), words)
+            held.store(index(p * LANES), plane)
+        taken.store(index(0), words[0])
         return context.get_dummy_value()
 
     return types.void(carries, planes), generate
@@ -86,19 +107,34 @@ def close_block(carries: Words, groups: int, planes: Words) -> None:
             return
 
 
+@intrinsic
+def _plane_totals(typing_context: Any, planes: Any, plane: Any, totals: Any) -> Any:  # noqa: ARG001
+    """Add what one plane says of each bit; whether it says anything."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = (I32, None, I64)
+        held, _, out = (
+            Memory(builder, pointer_of(context, builder, kind, array), lane) if lane else None
+            for lane, kind, array in zip(kinds, signature.args, arguments, strict=True)
+        )
+        plane = arguments[1]
+        words = held.load(builder.mul(plane, index(LANES)))
+        one = Lanes.of(builder, I32, 1)
+        some = builder.icmp_unsigned("!=", words.reduced("umax"), ir.Constant(I32, 0))
+        with builder.if_then(some), repeated(builder, index(32)) as bit:
+            shift = Lanes.spread(builder, builder.trunc(bit, I32))
+            found = (words & (one << shift)).is_not(0).how_many()
+            cell = out.cell(bit)
+            builder.store(builder.add(builder.load(cell), builder.shl(found, plane)), cell)
+        return some
+
+    return types.boolean(planes, plane, totals), generate
+
+
 @inlined
 def read_marks(planes: Words, totals: NDArray[np.int64]) -> None:
     """Totals of all 32 bits; the planes are cleared."""
     totals[:] = 0
     for p in range(PLANES):
-        plane = planes[p * LANES : (p + 1) * LANES]
-        held = np.uint32(0)
-        for j in range(LANES):
-            held = np.uint32(held | plane[j])
-        if held == 0:
-            continue
-        for j in range(LANES):
-            word = plane[j]
-            for k in range(32):
-                totals[k] += np.int64(np.uint32(word >> np.uint32(k)) & np.uint32(1)) << p
-        plane[:] = 0
+        if _plane_totals(planes, p, totals):
+            planes[p * LANES : (p + 1) * LANES] = 0
