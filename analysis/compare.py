@@ -22,7 +22,7 @@ from core.tensors import TensorInfo
 from metrics import accumulator, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 
 CHUNK_ELEMENTS = 1 << 22  # some segments of the engine for each core; memory grows with it
 _SIDE_BYTES = 1 << 20  # chunks from here on are hashed beside the statistics

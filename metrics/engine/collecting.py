@@ -11,116 +11,7 @@ from metrics.engine.jit import borrowed, inlined, kernel
 from metrics.engine.layout import JOINT_CODE
 from metrics.engine.loading import Ints
 from metrics.engine.planes import read_marks
-
-
-@inlined
-def _take(table: Any, lanes: int, index: int) -> int:
-    held = np.uint32(0)
-    for i in range(lanes):
-        held = np.uint32(held | table[i, index])
-    if not held:
-        return 0
-    found = np.uint32(0)  # a table may hold what another must be lessened by
-    for i in range(lanes):
-        found = np.uint32(found + table[i, index])
-        table[i, index] = np.uint32(0)
-    return np.int64(found)
-
-
-@inlined
-def _held(table: Any, lanes: int, start: int) -> bool:
-    """Whether any of sixteen bins was hit."""
-    held = np.uint32(0)
-    for lane in range(lanes):
-        row = table[lane, start : start + 16]
-        for i in range(16):
-            held = np.uint32(held | row[i])
-    return held != 0
-
-
-@inlined
-def _taken_down(
-    table: Any, lanes: int, start: int, code: int, bins: Ints, tally: Ints, n: int
-) -> int:
-    """Sixteen bins from the last to the first; the first has the negative of `code`."""
-    if _held(table, lanes, start):
-        for i in range(15, -1, -1):
-            found = _take(table, lanes, start + i)
-            if found:
-                bins[n], tally[n] = -(code + i), found
-                n += 1
-    return n
-
-
-@inlined
-def _taken_up(
-    table: Any, lanes: int, start: int, code: int, bins: Ints, tally: Ints, n: int
-) -> int:
-    """Sixteen bins from the first, which has this code, to the last."""
-    if _held(table, lanes, start):
-        for i in range(16):
-            found = _take(table, lanes, start + i)
-            if found:
-                bins[n], tally[n] = code + i, found
-                n += 1
-    return n
-
-
-@inlined
-def _values(
-    table: Any, lanes: int, form: Ints, low: int, high: int, bins: Ints, tally: Ints, n: int
-) -> int:
-    """Bins of one side, ascending: from the most negative to the most positive."""
-    half, first, octaves, tiny = form[at.HALF], form[at.FIRST], form[at.OCTAVES], form[at.TINY]
-    subnormal = low == 0
-    for e in range(high, max(low, 1) - 1, -1):
-        n = _taken_down(table, lanes, half + 16 * e, first + 16 * e, bins, tally, n)
-    for e in range(octaves - 1 if subnormal else -1, -1, -1):
-        n = _taken_down(table, lanes, 2 * half + (octaves + e) * 16, tiny + 16 * e, bins, tally, n)
-    found = _take(table, lanes, 0) + _take(table, lanes, half)
-    if found:
-        bins[n], tally[n] = 0, found
-        n += 1
-    for e in range(octaves if subnormal else 0):
-        n = _taken_up(table, lanes, 2 * half + 16 * e, tiny + 16 * e, bins, tally, n)
-    for e in range(max(low, 1), high + 1):
-        n = _taken_up(table, lanes, 16 * e, first + 16 * e, bins, tally, n)
-    return n
-
-
-@inlined
-def _row(
-    joint: Any, lanes: int, start: int, code: int, last: int, offset: int,
-    bins: Ints, tally: Ints, n: int,
-) -> int:  # fmt: skip
-    found = _take(joint, lanes, start)
-    if found:
-        bins[n], tally[n] = code * JOINT_CODE, found
-        n += 1
-    for c in range(1, last + 1, 16):
-        n = _taken_up(joint, lanes, start + c, code * JOINT_CODE + c + offset, bins, tally, n)
-    return n
-
-
-@inlined
-def _joint(
-    joint: Any, lanes: int, form: Ints, counts: Ints, bins: Ints, tally: Ints, n: int
-) -> int:
-    """Rows by exponent, those of subnormals as `form` says; ascending."""
-    width, offset, octaves = form[at.WIDTH], form[at.CODE], form[at.OCTAVES]
-    start, tiny, normal = form[at.COLUMN], form[at.TINY_ROW], form[at.NORMAL_ROW]
-    last = counts[at.SEEN_E + 1]
-    n = _row(joint, lanes, start, 0, last, offset, bins, tally, n)
-    low, high = counts[at.SEEN_A], counts[at.SEEN_A + 1]
-    if low == 0:
-        for r in range(1, octaves + 1):
-            row = start + (r + tiny) * width
-            n = _row(joint, lanes, row, r + offset, last, offset, bins, tally, n)
-    for r in range(max(low, 1), high + 1):
-        code = r + octaves + offset
-        row = start + (r + normal) * width
-        n = _row(joint, lanes, row, code, last, offset, bins, tally, n)
-    return n
+from metrics.engine.tables import is_held, joint_bins, take, values
 
 
 @inlined
@@ -175,7 +66,7 @@ def _gather_values(tops: Any, lanes: int, low: int, high: int, form: Ints) -> No
 @inlined
 def _gathered(tops: Any, lanes: int, start: int) -> None:
     shared = tops[2]
-    if not _held(shared, lanes, start):
+    if not is_held(shared, lanes, start):
         return
     for lane in range(lanes):
         a, b = tops[0, lane, start : start + 16], tops[1, lane, start : start + 16]
@@ -219,11 +110,11 @@ def _values_and_joint(
         seen = at.SEEN_A + 2 * side
         low, high = counts[seen], counts[seen + 1]
         first = n
-        n = _values(tops[side], lanes[0], form, low, high, bins, tally, n)
+        n = values(tops[side], lanes[0], form, low, high, bins, tally, n)
         ends[side] = n
         small = _small(bins, tally, first, n, form[at.NORMAL_A + side])
         ends[6 + 2 * side], ends[7 + 2 * side] = small
-    n = _joint(joint, lanes[1], form, counts, bins, tally, n)
+    n = joint_bins(joint, lanes[1], form, counts, bins, tally, n)
     ends[2] = n
     return n
 
@@ -247,8 +138,9 @@ def collect_narrow(
     tops, joint, marks = borrowed(tops), borrowed(joint), borrowed(marks)
     bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
     planes = borrowed(planes)
-    low, high = min(counts[at.SEEN_A], counts[at.SEEN_B]), max(
-        counts[at.SEEN_A + 1], counts[at.SEEN_B + 1]
+    low, high = (
+        min(counts[at.SEEN_A], counts[at.SEEN_B]),
+        max(counts[at.SEEN_A + 1], counts[at.SEEN_B + 1]),
     )
     lanes = 4 if counts[at.SPREAD] else 1
     _gather_values(tops, lanes, min(low, high), high, form)
@@ -267,7 +159,7 @@ def collect_narrow(
 @inlined
 def _small_table(table: Any, bins: Ints, tally: Ints, n: int) -> int:
     for k in range(table.shape[1]):
-        found = _take(table, 2, k)
+        found = take(table, 2, k)
         if found:
             bins[n], tally[n] = k, found
             n += 1

@@ -7,8 +7,8 @@ from typing import Any
 
 from numba.core import types
 
-from metrics.engine.jit import intrinsic, pointer_of
-from metrics.engine.lanes import F16, F32, I16, I32, Lanes, Memory, steps
+from metrics.engine.jit import intrinsic
+from metrics.engine.lanes import F16, F32, I16, I32, Lanes, memories, steps
 
 
 def _decoding(decoded: Callable[[Lanes], Lanes]) -> Any:
@@ -17,12 +17,8 @@ def _decoding(decoded: Callable[[Lanes], Lanes]) -> Any:
     @intrinsic
     def decode(typing_context: Any, source: Any, target: Any, count: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            stored, floats = (
-                Memory(builder, pointer_of(context, builder, array, argument), kind)
-                for kind, array, argument in zip(
-                    (I16, F32), signature.args, arguments, strict=False
-                )
-            )
+            kinds = (I16, F32)
+            stored, floats = memories(context, builder, signature, arguments, kinds)
 
             def step(at: Any, mask: Lanes | None) -> None:
                 floats.store(at, decoded(stored.load(at, mask)), mask)

@@ -7,12 +7,14 @@ own sum, so the result is the same on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
+
+from metrics.engine.jit import pointer_of
 
 LANES = 16
 I1, I16, I32, I64 = (ir.IntType(width) for width in (1, 16, 32, 64))
@@ -186,9 +188,7 @@ class Lanes:
     def _named(self, operation: str, *others: Lanes | float) -> Lanes:
         name = f"llvm.{operation}.v{LANES}{_NAMES[self.kind]}"
         like = [self._like(other) for other in others]
-        return Lanes(
-            self.builder, called(self.builder, name, self.value.type, self.value, *like)
-        )
+        return Lanes(self.builder, called(self.builder, name, self.value.type, self.value, *like))
 
 
 class Memory:
@@ -232,6 +232,16 @@ class Memory:
 
     def _place(self, at: Any) -> Any:
         return self.builder.bitcast(self.cell(at), _vector(self.kind).as_pointer())
+
+
+def memories(
+    context: Any, builder: Any, signature: Any, arguments: Any, kinds: Sequence[Any]
+) -> list[Memory]:
+    """The first arguments of an intrinsic, arrays of these kinds."""
+    return [
+        Memory(builder, pointer_of(context, builder, array, argument), kind)
+        for kind, array, argument in zip(kinds, signature.args, arguments, strict=False)
+    ]
 
 
 class Variable:

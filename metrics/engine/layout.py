@@ -44,7 +44,7 @@ TERMS = 6
 KIND_A, KIND_B, PRECISION, MIN_EXPONENT, SATURATES_A, SATURATES_B = 0, 1, 2, 3, 4, 5
 COARSER, EXACT = 6, 7  # kind of the coarser format; whether both sides are stored as integers
 INT_HIGH_A, INT_LOW_A, INT_HIGH_B, INT_LOW_B = 8, 9, 10, 11  # bounds where float64 rounds them
-ULP_FORM = 12  # in narrow_lanes.KNOWN
+ULP_FORM = 12  # in ulp_lanes.KNOWN
 ORDERS = 13
 # What is read next: addresses, and bytes of an element.
 NEXT_A, NEXT_B, WIDTH_A, WIDTH_B = 0, 1, 2, 3

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.engine.jit import bits_of_float, inlined, ones, trailing_zeros
-from metrics.engine.loading import Floats, Floats32
+from metrics.engine.loading import Floats32
 from metrics.engine.narrow_lanes import JOINT_FIRST, JOINT_WIDTH, VALUE_SHIFT
 
 Words = NDArray[np.uint32]
@@ -82,7 +82,9 @@ def apart(masks: NDArray[np.uint64], count: int) -> int:
 
 
 @inlined
-def move_values(a: Floats32, b: Floats32, masks: NDArray[np.uint64], count: int, table: Any) -> None:
+def move_values(
+    a: Floats32, b: Floats32, masks: NDArray[np.uint64], count: int, table: Any
+) -> None:
     """Where the keys of both sides differ, take that of the reference off and add the other."""
     x, y = a.view(np.uint32), b.view(np.uint32)
     for k in range((count + 63) // 64):
@@ -122,9 +124,9 @@ def joint_keys_with_subnormals(a: Floats32, b: Floats32, count: int, keys: Words
         magnitude = np.uint32(words[i] & MAGNITUDE)
         row = np.int64(magnitude >> np.uint32(23))
         if ZERO < magnitude < NORMAL:
-            row = TINY_ROWS
+            row = np.int64(TINY_ROWS)
             while (magnitude >> np.uint32(row - TINY_ROWS)) != 0:
-                row += 1
+                row += np.int64(1)
         error = np.float64(b[i]) - np.float64(a[i])
         own = (np.int64(bits_of_float(error)) >> 52) & 0x7FF
-        keys[i] = np.uint32(row * JOINT_WIDTH + max(own, JOINT_FIRST))
+        keys[i] = np.uint32(row * JOINT_WIDTH + (own if own else JOINT_FIRST))

@@ -23,6 +23,7 @@ from metrics.engine.narrow_side import bounds, own_values, padded, significands,
 from metrics.engine.narrow_sums import keep_worst, moments, own_moments, sweep_block
 from metrics.engine.planes import GROUP
 from metrics.engine.sieve import sieve
+from metrics.engine.ulp_lanes import D_LARGEST
 
 A, B, OWN_A, OWN_B, BOTH_A, BOTH_B = 0, 1, 2, 3, 4, 5  # rows of the floats of a block
 FLOAT_ROWS = 6
@@ -51,9 +52,7 @@ def _with_holes(values: Floats32, where: Ints, count: int, size: int, out: Float
 
 
 @inlined
-def _values(
-    a: Floats32, b: Floats32, count: int, masks: Any, tops: Any, spread: bool
-) -> None:
+def _values(a: Floats32, b: Floats32, count: int, masks: Any, tops: Any, spread: bool) -> None:
     """Value histograms of both sides of a block without holes and subnormals."""
     if 4 * narrow.apart(masks, count) > count:
         narrow.tally_values(a, count, tops[T_A], spread)
@@ -98,7 +97,12 @@ def run_narrow(
     """`count` elements from flat `position` on, added to everything."""
     tops, joint, planes, marks = borrowed(tops), borrowed(joint), borrowed(planes), borrowed(marks)
     words, masks, floats, e = borrowed(words), borrowed(masks), borrowed(floats), borrowed(e)
-    swept, found, where, counts = borrowed(swept), borrowed(found), borrowed(where), borrowed(counts)
+    swept, found, where, counts = (
+        borrowed(swept),
+        borrowed(found),
+        borrowed(where),
+        borrowed(counts),
+    )
     extremes, sums, part, profile = (
         *(borrowed(extremes), borrowed(sums), borrowed(part), borrowed(profile)),
     )
@@ -158,8 +162,10 @@ def run_narrow(
             worst = swept[0, lanes.S_PEAK]
             keep_worst(both_a, both_b, worst, start, where, whole, counts, extremes)
             tick(clock, at.T_SUMS)
-            narrow_ulps.compare(form, a, b, n, ulps, planes[2], carries, masks, found, ahead, counts)
-            largest = found[lanes.D_LARGEST]
+            narrow_ulps.compare(
+                form, a, b, n, ulps, planes[2], carries, masks, found, ahead, counts
+            )
+            largest = found[D_LARGEST]
             narrow_ulps.keep_largest(
                 both_a, both_b, ulps, largest, start, where, whole, counts, extremes
             )

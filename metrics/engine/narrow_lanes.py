@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from metrics.engine.jit import intrinsic, pointer_of, touch
+from metrics.engine.jit import intrinsic
 from metrics.engine.lanes import (
     F32,
     F64,
-    I16,
     I32,
     I64,
     LANES,
@@ -21,6 +18,7 @@ from metrics.engine.lanes import (
     Memory,
     Variable,
     index,
+    memories,
     repeated,
     steps,
     sums_of,
@@ -30,18 +28,11 @@ from metrics.engine.planes import GROUP, Counter
 # Sums that `sweep` leaves: of reference, error, their magnitudes, squares and product.
 S_A, S_E, S_ABS_A, S_ABS_E, S_AA, S_EE, S_AE, S_PEAK = 0, 1, 2, 3, 4, 5, 6, 7
 SWEPT = 8
-_MAGNITUDE, _HIDDEN, _EXPONENT = 0x7FFFFFFF, 0x00800000, 0x7F800000
+MAGNITUDE, _HIDDEN, _EXPONENT = 0x7FFFFFFF, 0x00800000, 0x7F800000
 JOINT_SHIFT = 14  # makes rows of the exponent of float32
 JOINT_WIDTH = 512
 JOINT_FIRST = 873  # exponent of float64 before that of the least error: keys begin there
 VALUE_SHIFT = 19  # leaves sign, 8 exponent bits, 4 of the significand
-
-
-def _arrays(context: Any, builder: Any, signature: Any, arguments: Any, kinds: Any) -> list[Memory]:
-    return [
-        Memory(builder, pointer_of(context, builder, array, argument), kind)
-        for kind, array, argument in zip(kinds, signature.args, arguments, strict=False)
-    ]
 
 
 class _Sweep:
@@ -106,7 +97,7 @@ def sweep(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = (F32, F32, F64, I32, F64)
-        arrays = _arrays(context, builder, signature, arguments, kinds)
+        arrays = memories(context, builder, signature, arguments, kinds)
         work = _Sweep(builder, *arrays[:4])
 
         def step(at: Any, mask: Lanes | None) -> None:
@@ -135,7 +126,7 @@ def sweep_row(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = (F32, F32, F64, I32, F64, F64, F64, I64)
-        arrays = _arrays(context, builder, signature, arguments, kinds)
+        arrays = memories(context, builder, signature, arguments, kinds)
         work = _Sweep(builder, *arrays[:4])
         of_errors, of_references, largest = arrays[5:]
 
@@ -160,7 +151,7 @@ def sweep_centred(typing_context: Any, a: Any, b: Any, about: Any, count: Any) -
     """Sums of deviations from the three values in `about`, which they replace."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        left, right, terms = _arrays(context, builder, signature, arguments, (F32, F32, F64))
+        left, right, terms = memories(context, builder, signature, arguments, (F32, F32, F64))
         centres = [Lanes.spread(builder, terms.number(i)) for i in range(3)]
         zero = Lanes.of(builder, F64, 0.0)
         sums = [Variable(builder, zero.value) for _ in range(SWEPT)]
@@ -210,7 +201,7 @@ def survey(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = (F32, I32, I32, I64)
-        stored, held, carried, out = _arrays(context, builder, signature, arguments, kinds)
+        stored, held, carried, out = memories(context, builder, signature, arguments, kinds)
         _surveyed(builder, stored, Counter(builder, held, carried), out, arguments[-1])
         return context.get_dummy_value()
 
@@ -220,7 +211,7 @@ def survey(
 def _surveyed(builder: Any, stored: Memory, counter: Counter, out: Memory, groups: Any) -> None:
     first = stored.load(index(0))
     low, high = Variable(builder, first.value), Variable(builder, first.value)
-    least = Variable(builder, Lanes.of(builder, I32, _MAGNITUDE).value)
+    least = Variable(builder, Lanes.of(builder, I32, MAGNITUDE).value)
     top = Variable(builder, Lanes.of(builder, I32, 0).value)
     with repeated(builder, groups) as group:
         start = builder.mul(group, index(GROUP))
@@ -228,7 +219,7 @@ def _surveyed(builder: Any, stored: Memory, counter: Counter, out: Memory, group
         for j in range(0, GROUP, LANES):
             value = stored.load(builder.add(start, index(j)))
             bits = value.bits_as(I32)
-            magnitude = bits & _MAGNITUDE
+            magnitude = bits & MAGNITUDE
             least.set(least.lanes().smaller(magnitude))
             top.set(top.lanes().larger(magnitude))
             low.set((value < low.lanes()).where(value, low.lanes()))
@@ -241,126 +232,3 @@ def _surveyed(builder: Any, stored: Memory, counter: Counter, out: Memory, group
         (V_LEAST, least, "umin"), (V_TOP, top, "umax"), (V_LOW, low, "fmin"), (V_HIGH, high, "fmax")
     ):  # fmt: skip
         builder.store(builder.zext(lanes.lanes().reduced(name), I64), out.cell(index(place)))
-
-
-Ordinal = Callable[[Lanes, Lanes], Lanes]
-D_FLIPS, D_LARGEST = 0, 1
-
-
-def comparing(ordinal: Ordinal) -> Any:
-    """The loop that counts distances in units of one format.
-
-    `ordinal(magnitude, value)` is the place of float32 among the magnitudes of the format.
-    `ahead` holds addresses of what both sides will read next, then the bytes of their elements: as
-    much as the block has is asked for.
-    """
-
-    @intrinsic
-    def compare(
-        typing_context: Any,  # noqa: ARG001
-        a: Any,
-        b: Any,
-        ulps: Any,
-        planes: Any,
-        carries: Any,
-        masks: Any,
-        found: Any,
-        ahead: Any,
-        groups: Any,
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kinds = (F32, F32, I32, I32, I32, I16, I64, I64)
-            arrays = _arrays(context, builder, signature, arguments, kinds)
-            _comparison(builder, ordinal, arrays, arguments[-1])
-            return context.get_dummy_value()
-
-        return types.void(a, b, ulps, planes, carries, masks, found, ahead, groups), generate
-
-    return compare
-
-
-def _comparison(builder: Any, ordinal: Ordinal, arrays: list[Memory], groups: Any) -> None:
-    a, b, ulps, planes, carries, masks, found, ahead = arrays
-    next_a, next_b, width_a, width_b = (ahead.number(i) for i in range(4))
-    none = Lanes.of(builder, I32, 0)
-    flips, largest = Variable(builder, none.value), Variable(builder, none.value)
-    counter = Counter(builder, planes, carries)
-    one = Lanes.of(builder, I32, 1)
-    with repeated(builder, groups) as group:
-        start = builder.mul(group, index(GROUP))
-        marks = []
-        for j in range(0, GROUP, LANES):
-            at = builder.add(start, index(j))
-            for address, width in ((next_a, width_a), (next_b, width_b)):
-                touch(builder, builder.add(address, builder.mul(at, width)))
-            values = a.load(at), b.load(at)
-            x, y = (each.bits_as(I32) for each in values)
-            p, q = x & _MAGNITUDE, y & _MAGNITUDE
-            opposite = (x ^ y).negative()
-            zero = p.smaller(q)
-            flipped = Lanes(builder, builder.and_(opposite.value, zero.is_not(0).value))
-            flips.set(flipped.where(flips.lanes() + 1, flips.lanes()))
-            differ = (x ^ y) > (1 << VALUE_SHIFT) - 1
-            builder.store(differ.mask_bits(), masks.cell(builder.lshr(at, index(4))))
-            p, q = ordinal(p, values[0]), ordinal(q, values[1])
-            distance = opposite.where(p + q, p.larger(q) - p.smaller(q))
-            ulps.store(at, distance)
-            largest.set(largest.lanes().larger(distance))
-            # Bit k for bin k + 1; a shift by 32, of a distance beyond 2^31, is bin 1 instead.
-            length = Lanes.of(builder, I32, 32) - (distance - 1).leading_zeros()
-            marks.append(distance.is_not(0).where(one << (length & 31), 0))
-        counter.add(marks, group)
-    counter.finish()
-    total = builder.zext(flips.lanes().reduced("add"), I64)
-    top = builder.zext(largest.lanes().reduced("umax"), I64)
-    for place, value in ((D_FLIPS, total), (D_LARGEST, top)):
-        builder.store(value, found.cell(index(place)))
-
-
-def _fine(magnitude: Lanes, value: Lanes) -> Lanes:  # noqa: ARG001
-    return magnitude
-
-
-def _rounded(magnitude: Lanes, precision: int) -> Lanes:
-    """Round to even, in ordered integers."""
-    drop = 24 - precision
-    even = (magnitude >> drop) & 1
-    return (magnitude + even + ((1 << (drop - 1)) - 1)) >> drop
-
-
-def _aligned(precision: int) -> Ordinal:
-    """Of a format with the exponents of float32."""
-
-    def ordinal(magnitude: Lanes, value: Lanes) -> Lanes:  # noqa: ARG001
-        return _rounded(magnitude, precision)
-
-    return ordinal
-
-
-def _shifted(precision: int, min_exponent: int) -> Ordinal:
-    """Of a format whose subnormals begin above those of float32."""
-    first = (min_exponent + 126) << (precision - 1)
-    normal = (min_exponent + 127) << 23
-    scale = float(np.float32(2.0 ** (precision - 1 - min_exponent)))
-
-    def ordinal(magnitude: Lanes, value: Lanes) -> Lanes:
-        builder = value.builder
-        small = magnitude < normal
-        size = small.where(value.magnitude(), 0.0)
-        magic = Lanes.of(builder, F32, 8388608.0)  # from 2^23 on float32 holds integers only
-        steps_up = (size * Lanes.of(builder, F32, scale) + magic) - magic
-        return small.where(steps_up.rounded_integers(), _rounded(magnitude, precision) - first)
-
-    return ordinal
-
-
-# Precision and exponent of the smallest normal of each format below.
-KNOWN = ((24, -126), (11, -126), (8, -126), (11, -14), (4, -6), (4, -7), (3, -14), (3, -15), (2, 0))
-_COMPARE = [
-    comparing(_fine if form == (24, -126) else _aligned(form[0]) if form[1] == -126 else _shifted(*form))
-    for form in KNOWN
-]
-(
-    compare_fine, compare_tf32, compare_bfloat16, compare_float16, compare_e4m3,
-    compare_e4m3_fnuz, compare_e5m2, compare_e5m2_fnuz, compare_e2m1,
-) = _COMPARE  # fmt: skip

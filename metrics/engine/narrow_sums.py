@@ -59,9 +59,7 @@ def sweep_block(
             first, end = offset + column, offset + column + take
             of_errors, of_references = profile[0, first:end], profile[1, first:end]
             peaks = profile[2, first:end]
-            outside += lanes.sweep_row(
-                x, y, terms, z, row, of_errors, of_references, peaks, take
-            )
+            outside += lanes.sweep_row(x, y, terms, z, row, of_errors, of_references, peaks, take)
         else:
             outside += lanes.sweep(x, y, terms, z, row, take)
         for k in range(lanes.S_PEAK):

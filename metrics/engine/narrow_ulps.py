@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metrics.engine import layout as at
-from metrics.engine import narrow_lanes as lanes
+from metrics.engine import ulp_lanes
 from metrics.engine.jit import inlined
 from metrics.engine.loading import Floats, Floats32, Ints
 from metrics.engine.narrow import Words
@@ -29,25 +29,25 @@ def _compare(
     ahead: Ints,
     groups: int,
 ) -> None:
-    """Shifts must be constants to be quick: one loop for each format of `lanes.KNOWN`."""
+    """Shifts must be constants to be quick: one loop for each format of `ulp_lanes.KNOWN`."""
     if form == 0:
-        lanes.compare_fine(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_fine(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 1:
-        lanes.compare_tf32(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_tf32(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 2:
-        lanes.compare_bfloat16(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_bfloat16(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 3:
-        lanes.compare_float16(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_float16(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 4:
-        lanes.compare_e4m3(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_e4m3(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 5:
-        lanes.compare_e4m3_fnuz(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_e4m3_fnuz(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 6:
-        lanes.compare_e5m2(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_e5m2(a, b, ulps, planes, carries, masks, found, ahead, groups)
     elif form == 7:
-        lanes.compare_e5m2_fnuz(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_e5m2_fnuz(a, b, ulps, planes, carries, masks, found, ahead, groups)
     else:
-        lanes.compare_e2m1(a, b, ulps, planes, carries, masks, found, ahead, groups)
+        ulp_lanes.compare_e2m1(a, b, ulps, planes, carries, masks, found, ahead, groups)
 
 
 @inlined
@@ -64,12 +64,12 @@ def compare(
     ahead: Ints,
     counts: Ints,
 ) -> None:
-    """Count ulp errors and sign flips; `ulps`, `masks` and `found` as `lanes.comparing` says."""
+    """Count ulp errors and sign flips; fills `ulps`, `masks`, `found` as `ulp_lanes.comparing`."""
     groups = (count + GROUP - 1) // GROUP
     _compare(form, a, b, ulps, planes, carries, masks, found, ahead, groups)
     close_block(carries, groups, planes)
-    counts[at.FLIPS] += found[lanes.D_FLIPS]
-    if found[lanes.D_LARGEST] > np.int64(_HUGE):
+    counts[at.FLIPS] += found[ulp_lanes.D_FLIPS]
+    if found[ulp_lanes.D_LARGEST] > np.int64(_HUGE):
         huge = np.int64(0)
         for i in range(count):
             huge += np.int64(ulps[i] > _HUGE)

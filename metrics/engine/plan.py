@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from core.comparison import Tolerance
 from metrics.engine import layout as at
 from metrics.engine.narrow import TINY_ROWS
-from metrics.engine.narrow_lanes import JOINT_FIRST, JOINT_WIDTH, KNOWN
+from metrics.engine.narrow_lanes import JOINT_FIRST, JOINT_WIDTH
+from metrics.engine.ulp_lanes import KNOWN
 from metrics.formats import Format, format_of
 from metrics.histograms import value_bins
 
@@ -35,7 +36,17 @@ _KINDS = {
     "uint32": U32,
     "uint64": U64,
 }
-_NARROW_FORM = (4096, 15153, 23, 14801, JOINT_WIDTH, 925, TINY_ROWS, 0, JOINT_FIRST)  # see metrics.engine.layout
+_NARROW_FORM = (
+    4096,
+    15153,
+    23,
+    14801,
+    JOINT_WIDTH,
+    925,
+    TINY_ROWS,
+    0,
+    JOINT_FIRST,
+)  # see metrics.engine.layout
 _WIDE_FORM = (32768, 817, 52, 1, 2112, 0, 0, 52, 0)
 NARROW = (F32, F16, BF16, TABLE)
 _PARTS = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}

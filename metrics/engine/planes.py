@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba.core import types
 from numpy.typing import NDArray
 
-from metrics.engine.jit import inlined, intrinsic, pointer_of
-from metrics.engine.lanes import I32, I64, LANES, Lanes, Memory, Variable, index, repeated
+from metrics.engine.jit import inlined, intrinsic
+from metrics.engine.lanes import I32, I64, LANES, Lanes, Memory, Variable, index, memories, repeated
 from metrics.engine.layout import BLOCK
 
 PLANES = 48
@@ -74,10 +74,7 @@ def _fold_carries(typing_context: Any, carries: Any, planes: Any) -> Any:  # noq
     """Add a block to the planes up to its last carry, which is left in front."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        taken, held = (
-            Memory(builder, pointer_of(context, builder, kind, array), I32)
-            for kind, array in zip(signature.args, arguments, strict=True)
-        )
+        taken, held = memories(context, builder, signature, arguments, (I32, I32))
         for p in range(_DIGITS):
             held.store(index(p * LANES), taken.load(index(ROOM + p * LANES)))
         words = [taken.load(index(g * LANES)) for g in range(GROUPS)]
@@ -108,16 +105,12 @@ def close_block(carries: Words, groups: int, planes: Words) -> None:
 
 
 @intrinsic
-def _plane_totals(typing_context: Any, planes: Any, plane: Any, totals: Any) -> Any:  # noqa: ARG001
+def _plane_totals(typing_context: Any, planes: Any, totals: Any, plane: Any) -> Any:  # noqa: ARG001
     """Add what one plane says of each bit; whether it says anything."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = (I32, None, I64)
-        held, _, out = (
-            Memory(builder, pointer_of(context, builder, kind, array), lane) if lane else None
-            for lane, kind, array in zip(kinds, signature.args, arguments, strict=True)
-        )
-        plane = arguments[1]
+        held, out = memories(context, builder, signature, arguments, (I32, I64))
+        plane = arguments[-1]
         words = held.load(builder.mul(plane, index(LANES)))
         one = Lanes.of(builder, I32, 1)
         some = builder.icmp_unsigned("!=", words.reduced("umax"), ir.Constant(I32, 0))
@@ -128,7 +121,7 @@ def _plane_totals(typing_context: Any, planes: Any, plane: Any, totals: Any) -> 
             builder.store(builder.add(builder.load(cell), builder.shl(found, plane)), cell)
         return some
 
-    return types.boolean(planes, plane, totals), generate
+    return types.boolean(planes, totals, plane), generate
 
 
 @inlined
@@ -136,5 +129,5 @@ def read_marks(planes: Words, totals: NDArray[np.int64]) -> None:
     """Totals of all 32 bits; the planes are cleared."""
     totals[:] = 0
     for p in range(PLANES):
-        if _plane_totals(planes, p, totals):
+        if _plane_totals(planes, totals, p):
             planes[p * LANES : (p + 1) * LANES] = 0

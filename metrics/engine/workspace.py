@@ -12,8 +12,8 @@ from core.stats import Histogram
 from metrics.engine import layout as at
 from metrics.engine import narrow
 from metrics.engine.collecting import collect_narrow, collect_wide
-from metrics.engine.layout import BLOCK, SEGMENT
 from metrics.engine.lanes import LANES
+from metrics.engine.layout import BLOCK, SEGMENT
 from metrics.engine.narrow_block import FLOAT_ROWS, TABLES, run_narrow
 from metrics.engine.narrow_lanes import JOINT_WIDTH, SURVEYED, SWEPT
 from metrics.engine.plan import Plan
