@@ -124,6 +124,26 @@ def leading_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
+def trailing_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Zero bits below the lowest set bit of an unsigned integer that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def ones(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Set bits of an unsigned integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
 def float_of_bits(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
     """The float64 of 64 bits."""
 
@@ -167,6 +187,11 @@ def bytes_at(address: int, count: int) -> Any:
     return numba.carray(_pointer(address), count)
 
 
+def pointer_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Where the elements of an array begin, while code is generated."""
+    return context.make_array(kind)(context, builder, array).data
+
+
 @intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
     """The same array without an owner, so that views of it count no references.
@@ -205,24 +230,10 @@ def tick(clock: Any, stage: int) -> None:
         clock[0] = now
 
 
-@intrinsic
-def _touch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
-    """Ask for the cache line at an address, which need not be readable."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        pointer = ir.IntType(8).as_pointer()
-        word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
-        touch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        place = builder.inttoptr(arguments[0], pointer)
-        builder.call(touch, [place, word(0), word(2), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
-@inlined
-def prefetch(address: int, count: int) -> None:
-    """Ask for `count` bytes from an address on: they arrive while the processor does other work."""
-    for at in range(address, address + count, 64):
-        _touch(at)
+def touch(builder: Any, address: Any) -> None:
+    """Generate a request for the cache line at an address, which need not be readable."""
+    pointer = ir.IntType(8).as_pointer()
+    word = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+    builder.call(prefetch, [builder.inttoptr(address, pointer), word(0), word(2), word(1)])
