@@ -78,7 +78,7 @@ def test_a_yardstick_gives_the_error_in_its_units(capsys: pytest.CaptureFixture[
     [
         ([], "two dumps"),
         ([*SIDES, "--id", "f99"], "no finding 'f99'"),
-        ([*SIDES, "--functions", "nothing.py"], "no Python file"),
+        ([*SIDES, "--functions", "nothing.py"], "no file nothing.py"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(

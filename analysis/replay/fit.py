@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -162,7 +163,7 @@ class _Search:
 
     def _solved(self, name: str) -> float:
         start = self._numeric(name)
-        return _golden(lambda x: self._at(name, x), start / 10, start * 10) if start else 0.0
+        return _golden(partial(self._at, name), start / 10, start * 10) if start else 0.0
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""
