@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -147,22 +148,14 @@ class _Search:
         self._try({**self.best, **{n: v for n, v in solved.items() if n not in self.known}})
 
     def free(self) -> None:
-        """Golden section on the logarithm of each continuous attribute, within a factor of ten.
-
-        The one that alone explains most is set first: two that act alike (a scale and a cap of the
-        same scores) would otherwise meet halfway between the right value of neither.
-        """
-        open_names = [n for n in self.function.continuous if n not in self.known]
-        while open_names and self.ratio() > AT_FLOOR:
-            solved = {n: self._solved(n) for n in open_names}
-            name = min(open_names, key=lambda n: self._at(n, solved[n]))
-            open_names.remove(name)
-            if not self._try({**self.best, name: solved[name]}):
-                return
-
-    def _solved(self, name: str) -> float:
-        start = self._numeric(name)
-        return _golden(lambda x: self._at(name, x), start / 10, start * 10) if start else 0.0
+        """Golden section on the logarithm of every continuous attribute, within a factor of ten."""
+        for name in self.function.continuous:
+            if name in self.known:
+                continue
+            start = self._numeric(name)
+            if start:
+                value = _golden(partial(self._at, name), start / 10, start * 10)
+                self._try({**self.best, name: value})
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""
