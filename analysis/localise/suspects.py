@@ -123,7 +123,7 @@ def _independent(part: Part) -> int:
     """Errors that scatter on their own: elements, or rows where a row shares part of its error."""
     answer, count = part.side.answer, part.local.count
     if answer.common_compute or answer.common_storage:
-        return max(1, count // max(1, part.side.actual.shape[-1]))
+        return max(1, count // max(1, int(part.side.actual.shape[-1])))
     return count
 
 
@@ -136,7 +136,7 @@ def _in_part(pattern: Pattern, function: Function | None) -> bool:
 def _patterned(
     part: Part, other: Part | None, function: Function | None, attributes: Attributes
 ) -> tuple[str, float] | None:
-    theirs = {}
+    theirs: dict[str, float] = {}
     best: tuple[str, float] | None = None
     for each in patterns(part, function, attributes):
         if abs(each.z) <= PATTERN or each.share < SHARE or _in_part(each, function):

@@ -35,7 +35,7 @@ from core.tensors import TensorInfo
 TRUSTED = 3.0
 # Combinations of other tensors tried for inputs that were not captured; fewer where it was in vain.
 # Only the likeliest are worth fitting attributes for.
-TRIES, FEWER, THOROUGH = 40, 3, 3
+TRIES, FEWER, THOROUGH = 60, 10, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Engine:
         return Replayed.without(pair.reference, pair.candidate, "its inputs were not captured")
 
     def _proven(self, call: OperatorCall, function: Function, *, thorough: bool) -> Fit | None:
-        """The fit of a completed call that is at its floor; unlikely ones are not fitted for long."""
+        """The fit of a completed call at its floor; unlikely ones are not fitted for long."""
         try:
             if not thorough:
                 values = self._read(call, function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -153,7 +154,7 @@ class _Search:
                 continue
             start = self._numeric(name)
             if start:
-                value = _golden(lambda x, n=name: self._at(n, x), start / 10, start * 10)
+                value = _golden(partial(self._at, name), start / 10, start * 10)
                 self._try({**self.best, name: value})
 
     def settle(self) -> None:

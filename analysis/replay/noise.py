@@ -40,7 +40,7 @@ def ulp(x: Array, dtype: str) -> Array:
     fmt = formats.format_of(dtype)
     _, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     exponent = np.where(x == 0, fmt.min_exponent, np.maximum(exponent - 1, fmt.min_exponent))
-    return np.ldexp(1.0, exponent - fmt.precision + 1)
+    return np.asarray(np.ldexp(1.0, exponent - fmt.precision + 1))
 
 
 def variance(answer: Answer, arithmetic: Arithmetic) -> Array:

@@ -36,11 +36,11 @@ def real_tokens(calls: Iterable[OperatorCall]) -> Mapping[Place, Array]:
 def _read(values: Array) -> tuple[int, Array | None]:
     """How good a witness an integer or boolean tensor is (0 best), and what it says."""
     if values.ndim == 4 and values.dtype == bool:
-        return 1, values.any((1, 2)) if values.shape[-1] > 1 else None
+        return 1, np.asarray(values.any((1, 2))) if values.shape[-1] > 1 else None
     if values.ndim != 2 or values.dtype == bool or values.size == 0:
         return 9, None
     if values.min() == 0 and values.max() == 1:
-        return 0, values > 0
+        return 0, np.asarray(values > 0)
     edges = _edges(values)
     return (2, edges) if edges is not None else (9, None)
 

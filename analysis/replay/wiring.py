@@ -37,6 +37,7 @@ _ARGUMENTS: Mapping[str, int] = {
     "route": 1,
     "quantise": 1,
 }
+_COMMUTATIVE = frozenset({"add", "mul"})
 # Tensors looked at around a call.
 _NEAR = 28
 _AS_KEYS: tuple[int, ...] = ()
@@ -78,28 +79,49 @@ def completions(
     absent = missing(call, kind)
     if output is None or not absent or output.size > _LARGEST:
         return
-    choices = [
-        sorted(
-            _fitting(call, kind, int(name), near),
-            key=lambda s, n=name: (s.template != known.get(n), abs(s.tensor.order - call.order)),
-        )
-        for name in absent
-    ]
+    choices = [_ranked(call, kind, name, near, known) for name in absent]
     ranked = sorted(
         itertools.product(*(range(min(len(c), 12)) for c in choices)), key=lambda at: sum(at)
     )
+    seen: set[frozenset[str]] = set()
     for at in ranked:
         picked = [choice[n] for choice, n in zip(choices, at, strict=True)]
+        names = frozenset(source.tensor.id for source in picked)
+        if kind in _COMMUTATIVE and (names in seen or len(names) < len(picked)):
+            continue
+        seen.add(names)
         yield dict(zip(absent, picked, strict=True))
+
+
+def _ranked(
+    call: OperatorCall,
+    kind: str,
+    name: str,
+    near: Sequence[TensorInfo],
+    known: Mapping[str, tuple[str, ...]],
+) -> list[Source]:
+    """What may stand for one argument: what did elsewhere first, then the nearest."""
+
+    def likelihood(source: Source) -> tuple[bool, int]:
+        return (source.template != known.get(name), abs(source.tensor.order - call.order))
+
+    return sorted(_fitting(call, kind, int(name), near), key=likelihood)
 
 
 def around(call: OperatorCall, activations: Sequence[TensorInfo]) -> list[TensorInfo]:
     """The activations of the same step and rank nearest to a call in execution order."""
     own = {t.id for t in (*call.outputs.values(), *call.inputs.values())}
     same = [
-        t for t in activations if t.step == call.step and t.rank == call.rank and t.id not in own
+        t
+        for t in activations
+        if t.step == call.step and t.rank == call.rank and t.id not in own and _before(t, call)
     ]
     return sorted(same, key=lambda t: abs(t.order - call.order))[:_NEAR]
+
+
+def _before(tensor: TensorInfo, call: OperatorCall) -> bool:
+    """Whether a tensor existed when the call was made; a sibling's input may be recorded later."""
+    return tensor.slot == "input" or tensor.order < call.order
 
 
 def filled(call: OperatorCall, sources: Mapping[str, Source]) -> OperatorCall:

@@ -22,7 +22,7 @@ def _sigmoid(x: Array) -> Array:
 
 FORMS: Mapping[str, Callable[[Array], Array]] = {
     "silu": lambda x: x * _sigmoid(x),
-    "gelu": lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2)).astype(np.float64)),
+    "gelu": lambda x: 0.5 * x * (1 + np.asarray(_erf(x / math.sqrt(2)), np.float64)),
     "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(_GELU_TANH * (x + 0.044715 * x**3))),
     "quick_gelu": lambda x: x * _sigmoid(1.702 * x),
     "relu": lambda x: np.maximum(x, 0),

@@ -81,13 +81,12 @@ def _headed(x: Array, attributes: Attributes, position: int) -> Array:
 
 def _tokens_first(floats: list[Array], given: Operands) -> bool:
     """Whether the token axis comes before the heads: by the mask, else by which axis agrees."""
-    q, k = floats[0], floats[1]
+    q, k = floats[0].shape, floats[1].shape
     mask = next(iter(given.masks), None)
     if mask is not None and mask.ndim == 4:
-        return mask.shape[-1] == k.shape[1] and mask.shape[-1] != k.shape[2]
-    return q.shape[1] % k.shape[1] != 0 or (
-        q.shape[2] % k.shape[2] == 0 and k.shape[2] < k.shape[1]
-    )
+        keys = mask.shape[-1]
+        return bool(keys == k[1] and keys != k[2])
+    return bool(q[1] % k[1] != 0 or (q[2] % k[2] == 0 and k[2] < k[1]))
 
 
 def _allowed(given: Operands, attributes: Attributes, scores: Array) -> Array:
@@ -157,18 +156,18 @@ def attention(given: Operands, attributes: Attributes) -> Answers:
 
     rounded = relative_variance(held) + a.score.compute * a.slope**2
     none = np.broadcast_to(~a.allowed.any(-1, keepdims=True), a.output.shape)
-    terms = {
-        "compute": passed_on(rounded) + context.compute,
-        "storage": ROUNDING * context.energy,
-        "operands": passed_on(a.score.operands * a.slope**2) + context.operands,
-        "accumulators": passed_on(a.score.accumulators * a.slope**2) + context.accumulators,
-        "free": none,
-    }
+    scores = a.score
     return {
         "0": Answer(
             value=as_shaped(a.output, shape),
+            compute=as_shaped(passed_on(rounded) + context.compute, shape),
+            storage=as_shaped(ROUNDING * context.energy, shape),
+            operands=as_shaped(passed_on(scores.operands * a.slope**2) + context.operands, shape),
+            accumulators=as_shaped(
+                passed_on(scores.accumulators * a.slope**2) + context.accumulators, shape
+            ),
             common_compute=4.0,
             common_storage=ROUNDING,
-            **{k: as_shaped(v, shape) for k, v in terms.items()},
+            free=as_shaped(none, shape),
         )
     }

@@ -27,7 +27,7 @@ def add(given: Operands, attributes: Attributes) -> Answers:
     """A + alpha · b, and further terms; three or more are rounded on the way."""
     a, b = _two(given, attributes)
     total = a + float(attributes.get("alpha", 1)) * b
-    between = 0.0
+    between: Array | float = 0.0
     for more in list(given.inputs.values())[2:]:
         between = between + ROUNDING * total**2
         total = total + more

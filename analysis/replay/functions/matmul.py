@@ -63,7 +63,8 @@ def matmul(given: Operands, attributes: Attributes) -> Answers:
 
 
 def _scaled(made: Product, scale: float, cap: float, out: tuple[int, ...]) -> Answer:
-    value, slope = made.value * scale, np.float64(scale)
+    value = made.value * scale
+    slope: Array | float = scale
     if cap:
         value = cap * np.tanh(value / cap)
         slope = scale * (1 - (value / cap) ** 2)

@@ -39,15 +39,14 @@ def quantise(given: Operands, attributes: Attributes) -> Answers:
     }
 
 
-def _scales(given: Operands, out_features: int) -> tuple[Array | float, Array | float]:
-    """Scales of the activation (broadcasting over rows) and of the weight (over the last axis)."""
-    activation = given.floats[1] if len(given.floats) > 1 else 1.0
+def _scale_of_weight(given: Operands, out_features: int) -> Array:
+    """Scale of the weight by output channel, or the one of all."""
     weight = given.parameter("weight_scale", "weight_scale_inv", "scales")
     if weight is None:
         raise CompareError("The weight's scale was not captured.")
     if weight.size not in (1, out_features):
         raise CompareError("The weight's scale is neither one nor one a channel.")
-    return activation, weight.reshape(-1)
+    return weight.reshape(-1)
 
 
 @function("quant_linear", rows="leading")
@@ -60,7 +59,7 @@ def quant_linear(given: Operands, _: Attributes) -> Answers:
     floats = given.floats
     first_is_float = next(iter(given.inputs.values())).dtype.kind == "f"
     scales = floats[1:] if first_is_float else floats
-    _, by_channel = _scales(given, weight.shape[0])
+    by_channel = _scale_of_weight(given, weight.shape[0])
     factor = (scales[0] if scales else 1.0) * by_channel
     made = product(x, weight.astype(np.float64).T)
     scaled = Product(made.value * factor, made.energy * factor**2, made.length)
@@ -79,7 +78,9 @@ def int4_linear(given: Operands, attributes: Attributes) -> Answers:
         raise CompareError("The weight's codes or scales were not captured.")
     groups = scale.reshape(weight.shape[0], -1)
     codes = weight.reshape(*groups.shape, -1).astype(np.float64)
-    origin = zero.reshape(groups.shape)[..., None] if zero is not None else attributes["offset"]
+    origin = np.asarray(float(attributes["offset"]))
+    if zero is not None:
+        origin = zero.reshape(groups.shape)[..., None].astype(np.float64)
     wide = ((codes - origin) * groups[..., None]).reshape(weight.shape)
     made = product(x, wide.T)
     bias = bias_of(Operands(inputs={}, parameters=given.parameters))
