@@ -148,22 +148,22 @@ class _Search:
         self._try({**self.best, **{n: v for n, v in solved.items() if n not in self.known}})
 
     def free(self) -> None:
-        """Golden section on the logarithm of each continuous attribute, within a factor of ten.
+        """Golden section on the logarithm of every continuous attribute, within a factor of ten.
 
-        The one that alone explains most is set first: two that act alike (a scale and a cap of the
-        same scores) would otherwise meet halfway between the right value of neither.
+        The attribute that alone explains most comes first: fitted in any other order, one (the
+        scale of scores) takes over a part of what another (their soft cap) does.
         """
-        open_names = [n for n in self.function.continuous if n not in self.known]
-        while open_names and self.ratio() > AT_FLOOR:
-            solved = {n: self._solved(n) for n in open_names}
-            name = min(open_names, key=lambda n: self._at(n, solved[n]))
-            open_names.remove(name)
-            if not self._try({**self.best, name: solved[name]}):
+        left = [n for n in self.function.continuous if n not in self.known and self._numeric(n)]
+        while left and self.ratio() > AT_FLOOR:
+            solved = {name: self._solved(name) for name in left}
+            best = min(left, key=lambda name: self._at(name, solved[name]))
+            if not self._try({**self.best, best: solved[best]}):
                 return
+            left.remove(best)
 
     def _solved(self, name: str) -> float:
         start = self._numeric(name)
-        return _golden(partial(self._at, name), start / 10, start * 10) if start else 0.0
+        return _golden(partial(self._at, name), start / 10, start * 10)
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""
