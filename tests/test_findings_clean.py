@@ -107,3 +107,23 @@ def test_nothing_is_said_about_an_operator_that_only_rounds(
     observed = rounded(exact * noise, dtype)
     made = site(kind, inputs, observed, parameters, dtype=dtype, **attributes)
     assert explain(made) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "parameters"),
+    [
+        ("linear", {"0": np.zeros((0, 8))}, {"weight": np.ones((4, 8))}),
+        ("linear", {"0": np.ones((1, 1))}, {"weight": np.ones((1, 1))}),
+        ("add", {"0": np.array(1.0), "1": np.array(2.0)}, {}),
+        ("add", {"0": np.full((3,), np.nan), "1": np.ones(3)}, {}),
+        ("rms_norm", {"0": np.zeros((2, 3))}, {"weight": np.ones(3)}),
+        ("activation", {"0": np.full((2, 2), np.inf)}, {}),
+    ],
+)
+@pytest.mark.parametrize("off", [0.0, 1.0, np.nan, np.inf])
+def test_odd_shapes_and_values_are_borne(
+    kind: str, inputs: dict[str, Array], parameters: dict[str, Array], off: float
+) -> None:
+    observed = np.asarray(expected_of(kind, inputs, parameters)) + off
+    for one in explain(site(kind, inputs, observed, parameters)):
+        assert 0 <= one.confidence <= 1

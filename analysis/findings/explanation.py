@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from analysis.findings.registry import DETECTORS, Detector
 from analysis.findings.scene import Scene, scene_of
 from analysis.findings.trials import Proposal, ranked
+from analysis.replay.fit import UNFIT
 from analysis.replay.site import Site
 from core.findings import Hypothesis
 
@@ -18,8 +21,20 @@ def explain(site: Site) -> tuple[Hypothesis, ...]:
     with np.errstate(all="ignore"):
         for one in DETECTORS.values():
             if _fits(one, scene):
-                proposals += one.detect(scene)
+                proposals += _heard(one, scene)
         return ranked(proposals, scene.error, tensors=(scene.tensor.id,), dtype=scene.dtype)
+
+
+def _heard(one: Detector, scene: Scene) -> list[Proposal]:
+    """What a detector says; what it said so far where the operands are not of a form it knows.
+
+    As in replay: dumps hold operators of any make under known names, and one detector that cannot
+    read such a call must not silence the others.
+    """
+    heard: list[Proposal] = []
+    with contextlib.suppress(*UNFIT):
+        heard.extend(one.detect(scene))
+    return heard
 
 
 def _fits(one: Detector, scene: Scene) -> bool:

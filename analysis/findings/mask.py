@@ -74,7 +74,7 @@ def wrong_mask(scene: Scene) -> Iterator[Proposal]:
             yield Sign(mechanism=slug, confidence=0.97, facts=facts)
 
 
-@detector("cache_block_reuse", kinds={"cache"})
+@detector("cache_block_reuse", kinds={"cache", "unknown"})
 def foreign_block(scene: Scene) -> Iterator[Proposal]:
     """A range of tokens in the cache holds another sequence's values, or old ones.
 
@@ -83,7 +83,10 @@ def foreign_block(scene: Scene) -> Iterator[Proposal]:
     """
     error = scene.error
     wrong = error.wrong()
-    if error.expected.ndim != 4 or not wrong.any():
+    known = (
+        scene.kind == "cache" or "cache" in f"{scene.call.module_class} {scene.call.module}".lower()
+    )
+    if not known or error.expected.ndim != 4 or not wrong.any():
         return
     for sample in np.nonzero(wrong.any((1, 2, 3)))[0]:
         block = bounding_block(wrong[sample])
@@ -91,21 +94,23 @@ def foreign_block(scene: Scene) -> Iterator[Proposal]:
             continue
         tokens = slice(block.start[1], block.stop[1])
         facts: Facts = {"start": block.start[1], "stop": block.stop[1] - 1}
-        source = _source_of(error.observed[sample, :, tokens], error.expected, int(sample))
+        source = _source_of(error.observed, int(sample), tokens)
         if source:
             facts["source"] = source
             yield Sign(mechanism="cache_block_reuse", confidence=0.96, facts=facts)
         yield Sign(mechanism="cache_block_reuse", confidence=0.8, facts=facts)
 
 
-def _source_of(block: Array, expected: Array, sample: int) -> str:
-    """Where in the cache a block (heads, tokens, width) comes from; empty when nowhere."""
+def _source_of(cache: Array, sample: int, tokens: slice) -> str:
+    """Where else in a cache (batch, heads, tokens, width) a block stands; empty if nowhere."""
+    block = cache[sample, :, tokens]
     length = block.shape[1]
-    for other in range(len(expected)):
-        for start in range(expected.shape[2] - length + 1):
-            if np.array_equal(expected[other, :, start : start + length], block):
+    for other in range(len(cache)):
+        for start in range(cache.shape[2] - length + 1):
+            elsewhere = other != sample or abs(start - tokens.start) >= length
+            if elsewhere and np.array_equal(cache[other, :, start : start + length], block):
                 return f"tokens {start} to {start + length - 1} of sequence {other}"
-    return f"zeros, in sequence {sample}" if not block.any() else ""
+    return "zeros" if not block.any() else ""
 
 
 @detector("cache_block_reuse", kinds={"attention"})

@@ -24,13 +24,20 @@ def repeated_shard(scene: Scene) -> Iterator[Proposal]:
     Source: public threads on rank-independent slicing; pieces agree to rounding, not to the bit.
     """
     expected = scene.error.expected
+    bias = scene.given.parameter("bias")
+    own = [0.0] if bias is None or bias.shape != expected.shape[-1:] else [0.0, bias]
     for count in SHARDS:
         if expected.ndim < 2 or expected.shape[-1] % count or expected.shape[-1] < 2 * count:
             continue
-        for shard, piece in enumerate(np.split(expected, count, -1)):
-            predicted = np.concatenate([piece] * count, -1)
-            facts: Facts = {"shard": shard, "shards": count}
-            yield Trial(mechanism="same_shard", predicted=predicted, prior=0.75, facts=facts)
+        facts: Facts = {"shards": count}
+        for kept in own:  # a bias may be cut rightly where the weight is not
+            for shard, piece in enumerate(np.split(expected - kept, count, -1)):
+                yield Trial(
+                    mechanism="same_shard",
+                    predicted=np.concatenate([piece] * count, -1) + kept,
+                    prior=0.75,
+                    facts={**facts, "shard": shard},
+                )
 
 
 @detector("missing_reduce", kinds=PRODUCTS | {"all_reduce"})

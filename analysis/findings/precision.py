@@ -141,12 +141,19 @@ def _splits(scene: Scene, part: Product, error: Discrepancy, name: str) -> Itera
         pieces = part.parts(count)
         if not pieces:
             continue
-        total = sum((round_to(piece, name) for piece in pieces), np.zeros(1))
-        predicted = round_to(np.asarray(total + part.rest), scene.dtype)
+        rounded = [round_to(piece, name) for piece in pieces]
+        chained = np.zeros(1)
+        for piece in rounded:
+            chained = round_to(chained + piece, name)
         facts: Facts = {"format": name, "splits": count}
-        yield Trial(
-            mechanism="splitk_16bit", predicted=predicted, prior=0.65, facts=facts, on=error
-        )
+        for total in (np.sum(rounded, 0), chained):
+            yield Trial(
+                mechanism="splitk_16bit",
+                predicted=round_to(total + part.rest, scene.dtype),
+                prior=0.65,
+                facts=facts,
+                on=error,
+            )
 
 
 def _sampled(product: Product, error: Discrepancy) -> tuple[Product, Discrepancy]:
@@ -168,7 +175,7 @@ def _accumulator_noise(scene: Scene, product: Product) -> Iterator[Proposal]:
     error = scene.error.error[scene.error.used]
     energy = np.broadcast_to(product.energy(), scene.error.expected.shape)[scene.error.used]
     ratio = scene.error.ratio
-    if error.size < 64 or not 1.5 < ratio < 400 or _structured(scene.error):
+    if error.size < 64 or ratio < 1.5 or _structured(scene.error):
         return
     bits = accumulator_bits(error, energy, product.length)
     if 5.5 < bits < 13 and significand_bits(scene.error.observed) > bits:

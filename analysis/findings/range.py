@@ -93,14 +93,17 @@ def flush(scene: Scene) -> Iterator[Proposal]:
     used = error.used & (error.expected != 0)
     zero, size = used & (error.observed == 0), np.abs(error.expected)
     lost = zero & (size > 2 * np.sqrt(np.maximum(error.variance, 0)))
-    if lost.sum() < 4 or scene.kind == "quantise" or lost.sum() > 0.9 * used.sum():
+    if not lost.any() or scene.kind == "quantise" or lost.sum() > 0.9 * used.sum():
         return
     threshold = float(np.quantile(size[zero], 0.995))
+    few = lost.sum() < 4
+    if few and threshold > 0.01 * float(np.sqrt(np.mean(error.expected[used] ** 2))):
+        return
     kept = size[used & ~zero]
     small = kept[kept < threshold * 0.99]
     if small.size <= 0.02 * zero.sum():
         facts: Facts = {"threshold": threshold, "count": int(lost.sum())}
-        confidence = 0.96 if small.size == 0 else 0.85
+        confidence = 0.6 if few else 0.96 if small.size == 0 else 0.85
         yield Sign(mechanism="flush_to_zero", confidence=confidence, facts=facts)
 
 

@@ -39,13 +39,14 @@ def another_checkpoint(scene: Scene) -> Iterator[Proposal]:
 
     Triage: one or two wrong weights are a loading fault, many are another checkpoint.
     """
-    pairs = scene.site.comparison.pairs
-    differing = {p.reference.operator for p in pairs if _differs(p)}
-    facts: Facts = {"modules": len(differing)}
-    if len(differing) > _FAULTY_MODULES:
-        yield Sign(mechanism="different_weights", confidence=0.9, facts=facts)
-    else:
-        yield Sign(mechanism="different_weights", confidence=0.4, facts=facts)
+    modules = _differing(scene)
+    many = 0.9 if modules > _FAULTY_MODULES else 0.4
+    yield Sign(mechanism="different_weights", confidence=many, facts={"modules": modules})
+
+
+def _differing(scene: Scene) -> int:
+    """In how many modules a stored parameter differs."""
+    return len({p.reference.operator for p in scene.site.comparison.pairs if _differs(p)})
 
 
 def _differs(pair: Pair) -> bool:
@@ -196,7 +197,8 @@ def other_head(scene: Scene) -> Iterator[Proposal]:
     size = float(np.sqrt((a @ a) * (b @ b)))
     cosine = float(a @ b) / size if size else 0.0
     if cosine < 0.5:
-        yield Sign(mechanism="lmhead_untied", confidence=0.93, facts={"cosine": cosine})
+        alone = 0.93 if _differing(scene) <= _FAULTY_MODULES else 0.6
+        yield Sign(mechanism="lmhead_untied", confidence=alone, facts={"cosine": cosine})
 
 
 @detector("padding_idx_zero", slots=("parameter",))

@@ -148,14 +148,22 @@ class _Search:
         self._try({**self.best, **{n: v for n, v in solved.items() if n not in self.known}})
 
     def free(self) -> None:
-        """Golden section on the logarithm of every continuous attribute, within a factor of ten."""
-        for name in self.function.continuous:
-            if name in self.known:
-                continue
-            start = self._numeric(name)
-            if start:
-                value = _golden(partial(self._at, name), start / 10, start * 10)
-                self._try({**self.best, name: value})
+        """Golden section on the logarithm of every continuous attribute, within a factor of ten.
+
+        The attribute that alone explains most comes first: fitted in any other order, one (the
+        scale of scores) takes over a part of what another (their soft cap) does.
+        """
+        left = [n for n in self.function.continuous if n not in self.known and self._numeric(n)]
+        while left and self.ratio() > AT_FLOOR:
+            solved = {name: self._solved(name) for name in left}
+            best = min(left, key=lambda name: self._at(name, solved[name]))
+            if not self._try({**self.best, best: solved[best]}):
+                return
+            left.remove(best)
+
+    def _solved(self, name: str) -> float:
+        start = self._numeric(name)
+        return _golden(partial(self._at, name), start / 10, start * 10)
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""

@@ -18,6 +18,7 @@ Softmax = Callable[[Array], Array]
 KINDS = frozenset({"attention", "masked_softmax", "softmax", "matmul"})
 # Every variation costs a whole attention; beyond this many scores only gross tests are worth it.
 LARGEST = 1 << 24
+_MASKED = -1e3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +27,16 @@ class Attention:
 
     Axes: batch, head, query, key or width. `query`, `key`, `value` are None where the stage does
     not see them; `scores` is given where it starts from them and `weights` where it starts from
-    probabilities. `groups` maps each query head to its key head. `cap` 0 is no soft cap. `merged`
-    tells how the output is laid out: heads last and merged, heads last, or heads first.
+    probabilities. `groups` maps each query head to its key head. `cap` 0 is no soft cap, `bias` is
+    added to capped scores. `layout` tells how the output lies: `merged` heads last, `last` or
+    `first`; `scores` and `weights` are stages of their own.
     """
 
     query: Array | None = None
     key: Array | None = None
     value: Array | None = None
     mask: Mask | None = None
+    bias: Array | None = None
     scores: Array | None = None
     weights: Array | None = None
     scale: float = 1.0
@@ -50,7 +53,8 @@ class Attention:
             raise ValueError("This stage has no scores.")
         key = self.key[:, list(self.groups)]
         raw = np.matmul(self.query, key.swapaxes(-1, -2)) * self.scale
-        return np.asarray(self.cap * np.tanh(raw / self.cap) if self.cap else raw)
+        capped = self.cap * np.tanh(raw / self.cap) if self.cap else raw
+        return np.asarray(capped if self.bias is None else capped + self.bias)
 
     def probabilities(self, softmax: Softmax | None = None) -> Array:
         """Weights after mask and softmax."""
@@ -136,13 +140,14 @@ def _fused(scene: Scene, query: Array, key: Array, value: Array) -> Iterator[Att
         q, k, v = (part.transpose(order) for part in (query, key, value))
         if q.shape[1] % k.shape[1]:
             continue
-        for mask in _masks(scene, q, k):
+        for mask, bias in _masks(scene, q, k):
             for layout in ("merged", "first", "last"):
                 yield Attention(
                     query=q,
                     key=k,
                     value=v,
                     mask=mask,
+                    bias=bias,
                     scale=_number(scene, "scale", q.shape[-1] ** -0.5),
                     cap=_number(scene, "softcap", 0.0),
                     groups=_groups(q.shape[1], k.shape[1]),
@@ -167,20 +172,23 @@ def _stages(scene: Scene, left: Array, right: Array) -> Iterator[Attention]:
         yield Attention(weights=left, value=right, groups=groups, layout=layout)
 
 
-def _masks(scene: Scene, query: Array, key: Array) -> Iterator[Mask | None]:
+def _masks(scene: Scene, query: Array, key: Array) -> Iterator[tuple[Mask | None, Array | None]]:
     rows, keys = query.shape[2], key.shape[2]
     for mask in scene.given.masks:
         if mask.shape[-1] == keys:
-            yield mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
+            yield mask.reshape((1,) * (4 - mask.ndim) + mask.shape), None
     for added in scene.given.floats[3:]:
-        if added.shape[-1] == keys and added.max(initial=0.0) <= 0:
-            yield (added > -1e3).reshape((1,) * (4 - added.ndim) + added.shape)
+        if added.shape[-1] == keys:
+            bias = added.reshape((1,) * (4 - added.ndim) + added.shape)
+            # Additive masks are minus infinity or a number nobody scores.
+            allowed = bias > _MASKED
+            yield None if allowed.all() else allowed, np.where(allowed, bias, 0.0)
     if not scene.given.masks:
-        yield None
+        yield None, None
         place = scene.given.positions
         own = np.arange(rows) if place is None else place
         for start in (keys - rows if place is None else 0, 0):
-            yield (np.arange(keys) <= (own + start)[:, None])[None, None]
+            yield (np.arange(keys) <= (own + start)[:, None])[None, None], None
 
 
 def _groups(heads: int, shared: int) -> tuple[int, ...]:
