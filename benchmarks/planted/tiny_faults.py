@@ -94,7 +94,7 @@ TABLE: Mapping[str, str] = {
     "grad_scale": "f backward 0 k=2.0 | h backward 1 mod=mlp.up_proj k=0.25 | b training 0 k=0.5",
     "zero_grad_missing": "b training 1 | f training 0 mod=mlp.up_proj | h training 1",
     "attn_backward": "f backward 1 | b backward 0 kind=half | h backward_bias 1 kind=double",
-    "uninitialised": "f wide 0 | h right 2 mod=mlp.up_proj | b odd 1 rows=2 cols=16",
+    "uninitialised": "f unpadded 0 | h right 2 mod=mlp.up_proj | b odd 1 rows=2 cols=16",
     "race_partial": "f wide 0 | h plain 1 mod=self_attn.q_proj | b odd 2 mod=mlp.down_proj",
     "stale_buffer": "b steps 1 | f steps 0 at=2 | h steps 1 mod=self_attn.o_proj",
     "bit_flip": "f plain 1 | b wide 0 bit=27 | h right 2 bit=31 | f gelu 0 bit=25"
