@@ -107,7 +107,7 @@ def _inputs(comparison: Comparison, values: _Values, real: Real) -> Iterator[Giv
 
 
 def _is_whole(tensor: TensorInfo) -> bool:
-    """Ids, positions and masks; int8 is the code of a quantised activation, which rounding moves."""
+    """Ids, positions and masks; int8 codes of activations are moved by rounding."""
     return formats.kind(tensor.dtype) in ("int", "bool") and tensor.dtype != "int8"
 
 
