@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -134,6 +134,51 @@ def metric_grid(
     stacked = pd.concat(parts) if parts else cells.assign(column=0, far=0.0)
     folded = int(max(np.bincount(groups))) if groups else 1
     return grid_of(stacked, labels, tuple(metrics), None, folded, names=tuple(metrics))
+
+
+def place_grid(
+    rows: pd.DataFrame,
+    column: Literal["rank", "step"],
+    *,
+    by: str,
+    metric: str,
+    max_rows: int,
+    max_columns: int = 160,
+) -> Grid:
+    """Rows: operators, or the blocks and modules they lie in; columns: ranks or steps.
+
+    Each cell stands for the worst tensor of its operator or block on one rank or at one step.
+    Neighbours are folded by worst where there are too many.
+    """
+    held = rows[rows[column].notna()]
+    stack = stack_of(held["operator"].astype(str))
+    paths = [
+        str(operator) if by == "operator" else _block_of(str(operator), stack)
+        for operator in held["operator"]
+    ]
+    order = list(dict.fromkeys(paths))
+    groups = _groups(len(order), max_rows)
+    row_of = {path: groups[i] for i, path in enumerate(order)}
+    numbers = sorted({int(number) for number in held[column]})
+    column_groups = _groups(len(numbers), max_columns)
+    column_of = {number: column_groups[i] for i, number in enumerate(numbers)}
+    cells = held.assign(
+        row=[row_of[path] for path in paths],
+        column=[column_of[int(number)] for number in held[column]],
+        path=held["operator"],
+    )
+    labels = _labels([path or "model" for path in order], groups)
+    columns = _labels([str(number) for number in numbers], column_groups)
+    folded = int(max(np.bincount(groups))) if groups else 1
+    return grid_of(cells, labels, columns, metric, folded)
+
+
+def _block_of(operator: str, stack: Stack | None) -> str:
+    """The repeated block an operator lies in, else the first two segments of its path."""
+    found = None if stack is None else stack.split(operator)
+    if stack is not None and found is not None:
+        return stack.block(found[0])
+    return ".".join(operator.split(".")[:2])
 
 
 def badness(values: Array, ideal: float) -> Array:
