@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.compare import Progress, Report, compare
+from analysis.compare import compare
 from analysis.export import comparison_json
+from analysis.progress import Progress, Report
 from analysis.table import pair_table
 from analysis.verdict import judge
 from charts.names import plain

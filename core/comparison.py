@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,7 +78,7 @@ class Comparison:
     reference: RunSummary
     candidate: RunSummary
     settings: Settings
-    pairs: tuple[Pair, ...]
+    pairs: Sequence[Pair]
     unmatched_reference: tuple[TensorInfo, ...] = ()
     unmatched_candidate: tuple[TensorInfo, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,11 +36,20 @@ class Values(Protocol):
     `ml_dtypes` arrays. No call reads more than it returns plus one storage chunk.
     """
 
-    def chunks(self, tensor: TensorInfo, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements` (the last one shorter), in order."""
+    def chunks(self, tensor: TensorInfo, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from element `start` on, in order.
+
+        The last one is shorter.
+        """
 
     def read(self, tensor: TensorInfo, selection: Selection) -> Array:
         """The selected part: integers drop an axis, slices keep it."""
+
+    def is_seekable(self, tensor: TensorInfo) -> bool:
+        """Whether chunks from the middle on cost no more than from the beginning."""
+
+    def only(self, tensors: Collection[str]) -> Values:
+        """The values of these tensors alone: small, and picklable like all values of dumps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +76,20 @@ class Run:
             hint = f"Nearest names: {', '.join(near)}." if near else ""
             raise NotHereError(f"{self.label} holds no tensor {tensor_id!r}.", hint) from None
 
-    def chunks(self, tensor_id: str, elements: int = 1 << 20) -> Iterator[Array]:
-        """Values of a tensor as flat row-major stretches of `elements`, the last one shorter."""
-        return self.values.chunks(self[tensor_id], elements)
+    def chunks(self, tensor_id: str, elements: int = 1 << 20, start: int = 0) -> Iterator[Array]:
+        """Values of a tensor as flat row-major stretches of `elements`, the last one shorter.
+
+        The first one begins at flat element `start`.
+        """
+        return self.values.chunks(self[tensor_id], elements, start)
+
+    def only(self, tensors: Collection[str]) -> Run:
+        """The run as if it held these tensors alone, without provenance and problems.
+
+        This is what a worker elsewhere is given: it opens no file that it does not read.
+        """
+        kept = {tensor_id: self.tensors[tensor_id] for tensor_id in tensors}
+        return Run(self.label, self.fingerprint, kept, self.values.only(tensors))
 
     def read(self, tensor_id: str, selection: Selection = ()) -> Array:
         """Values of a tensor at a selection (empty: all of it)."""

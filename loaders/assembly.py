@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -36,13 +36,21 @@ class Sources:
 
     by_id: Mapping[str, Source]
 
-    def chunks(self, tensor: TensorInfo, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements` (the last one shorter), in order."""
-        return self.by_id[tensor.id].chunks(elements)
+    def chunks(self, tensor: TensorInfo, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from `start` on (the last one shorter)."""
+        return self.by_id[tensor.id].chunks(elements, start)
 
     def read(self, tensor: TensorInfo, selection: Selection) -> Array:
         """The selected part: integers drop an axis, slices keep it."""
         return self.by_id[tensor.id].read(selection)
+
+    def is_seekable(self, tensor: TensorInfo) -> bool:
+        """Whether chunks from the middle on cost no more than from the beginning."""
+        return self.by_id[tensor.id].seekable
+
+    def only(self, tensors: Collection[str]) -> Sources:
+        """The values of these tensors alone."""
+        return Sources({tensor_id: self.by_id[tensor_id] for tensor_id in tensors})
 
 
 def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:

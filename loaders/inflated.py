@@ -7,7 +7,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from core.runs import Array, Selection
 from core.selection import axes_of
 from loaders.archive import Member
 from loaders.encoding import Encoding
-from loaders.hdf5.tiles import restretched
+from loaders.hdf5.tiles import restretched, skipped
 from loaders.part import RefusedError
 from loaders.stretches import FileBytes
 
@@ -71,16 +71,17 @@ class Inflated:
     shape: tuple[int, ...]
     encoding: Encoding
     fortran: bool
+    seekable: ClassVar[bool] = False
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements`, the last one shorter."""
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from `start` on, the last one shorter."""
         if 0 in self.shape:
             return iter(())
         if self.fortran:
             flat: Iterator[Array] = iter([self._whole().reshape(-1)])
         else:
             flat = (self.encoding.decode(raw) for raw in self._elements())
-        return restretched(flat, elements)
+        return restretched(skipped(flat, start), elements)
 
     def read(self, selection: Selection) -> Array:
         """The selected part, out of all of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from core.errors import LoadError
 from core.runs import Array, Problem, Selection
@@ -30,10 +30,18 @@ class RefusedError(LoadError):
 
 
 class Source(Protocol):
-    """The values of one tensor. Small, picklable, holds no open file."""
+    """The values of one tensor. Small, picklable, holds no open file.
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements` (the last one shorter), in order."""
+    `seekable`: chunks from the middle on cost no more than from the beginning.
+    """
+
+    seekable: ClassVar[bool]
+
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from element `start` on, in order.
+
+        The last one is shorter.
+        """
 
     def read(self, selection: Selection) -> Array:
         """The selected part, an array of its own: integers drop an axis, slices keep it."""

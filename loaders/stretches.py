@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,13 +89,14 @@ class Contiguous:
     offset: int
     shape: tuple[int, ...]
     encoding: Encoding
+    seekable: ClassVar[bool] = True
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements`, the last one shorter."""
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from `start` on, the last one shorter."""
         size = math.prod(self.shape)
         window = elements * max(1, _WINDOW // elements)
-        for start in range(0, size, window):
-            raw = self._raw(start, min(window, size - start))
+        for at in range(start, size, window):
+            raw = self._raw(at, min(window, size - at))
             flat = self.encoding.decode(raw if raw.flags.aligned else raw.copy())
             yield from (flat[i : i + elements] for i in range(0, flat.size, elements))
 
@@ -142,12 +143,13 @@ class Unwritten:
 
     shape: tuple[int, ...]
     fill: Array
+    seekable: ClassVar[bool] = True
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat stretches of exactly `elements`, the last one shorter."""
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat stretches of exactly `elements` from `start` on, the last one shorter."""
         size = math.prod(self.shape)
-        for start in range(0, size, elements):
-            yield np.full(min(elements, size - start), self.fill, self.fill.dtype)
+        for at in range(start, size, elements):
+            yield np.full(min(elements, size - at), self.fill, self.fill.dtype)
 
     def read(self, selection: Selection) -> Array:
         """The selected part."""

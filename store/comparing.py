@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import verdict
-from analysis.compare import Progress
+from analysis.progress import Progress
 from core.comparison import Comparison, Judgement, Settings
 from core.runs import Run
 from store import comparisons

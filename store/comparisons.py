@@ -1,7 +1,8 @@
 """Comparisons on disk: a folder each, complete or not there.
 
-`meta.json` holds what is small, three Parquet files the pairs and what has no partner. A folder is
-written beside its place, flushed and renamed, so a reader sees all of it or nothing.
+`meta.json` holds what is small, Parquet files the pairs and what has no partner, `stats.ledger` the
+statistics as they were measured. A folder is written beside its place, flushed and renamed, so a
+reader sees all of it or nothing. Reading takes what is small; pairs are decoded when asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,14 @@ from core.errors import NotHereError
 from core.tensors import TensorInfo
 from store import tables
 from store.jsonable import from_plain, to_plain
+from store.kept_pairs import KeptPairs, Places
+from store.ledger import FileLedger
 from store.records import ComparisonRecord
 
 _DRAFT = ".draft-"
 _META = "meta.json"
-_PARTS = (("pairs", Pair), ("unmatched_reference", TensorInfo), ("unmatched_candidate", TensorInfo))
+_LEDGER = "stats.ledger"
+_UNMATCHED = ("unmatched_reference", "unmatched_candidate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +42,23 @@ class Kept:
     engine: int
 
 
-def write(folder: Path, comparison: Comparison, kept: Kept, *, owner: str) -> None:
-    """Keep a comparison under its id; a whole one that is there stays, it has the same content."""
+def write(
+    folder: Path,
+    comparison: Comparison,
+    kept: Kept,
+    *,
+    owner: str,
+    ledger: FileLedger | None = None,
+) -> None:
+    """Keep a comparison under its id; a whole one that is there stays, it has the same content.
+
+    `ledger` is where its statistics are already, on the same disk; without one they are written.
+    """
     place = folder / comparison.id
     draft = folder / f"{_DRAFT}{owner}-{secrets.token_hex(6)}"
     draft.mkdir(mode=0o700)
     try:
-        for name, kind in _PARTS:
-            tables.write(draft / f"{name}.parquet", getattr(comparison, name), kind)
-        meta = {"comparison": _head(comparison), "kept": to_plain(kept)}
-        (draft / _META).write_text(json.dumps(meta), encoding="utf-8")
+        _write_parts(draft, comparison, kept, ledger)
         for path in [*draft.iterdir(), draft]:
             _flush(path)
         _settle(draft, place)
@@ -56,12 +67,47 @@ def write(folder: Path, comparison: Comparison, kept: Kept, *, owner: str) -> No
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def _write_parts(
+    draft: Path, comparison: Comparison, kept: Kept, ledger: FileLedger | None
+) -> None:
+    if ledger is None:
+        with FileLedger(draft / _LEDGER, key=comparison.id) as made:
+            places = _places(comparison.pairs, made)
+    else:
+        places = _places(comparison.pairs, ledger)
+        (draft / _LEDGER).hardlink_to(ledger.path)
+    tables.write(draft / "pairs.parquet", comparison.pairs, Pair, leaving="stats")
+    tables.write(draft / "places.parquet", places, Places)
+    for name in _UNMATCHED:
+        tables.write(draft / f"{name}.parquet", getattr(comparison, name), TensorInfo)
+    size = (draft / _LEDGER).stat().st_size
+    meta = {"comparison": _head(comparison), "kept": to_plain(kept), "ledger": size}
+    (draft / _META).write_text(json.dumps(meta), encoding="utf-8")
+
+
+def _places(pairs: Sequence[Pair], ledger: FileLedger) -> list[Places]:
+    """Where the statistics of each pair are, those that were not in the ledger yet included."""
+    elsewhere = [p.stats for p in pairs if p.stats is not None and not ledger.holds(p.stats)]
+    added = ledger.keep(elsewhere)
+    places = []
+    for pair in pairs:
+        stats = pair.stats
+        if stats is not None and not ledger.holds(stats):
+            stats = next(added)
+        places.append(Places.of(stats))
+    return places
+
+
 def read(folder: Path, comparison_id: str) -> Comparison:
     """The comparison of this id; raises NotHereError when there is none that can be read."""
     place = _place(folder, comparison_id)
     try:
-        head = json.loads((place / _META).read_text(encoding="utf-8"))["comparison"]
-        parts = {name: tables.read(place / f"{name}.parquet", kind) for name, kind in _PARTS}
+        meta = json.loads((place / _META).read_text(encoding="utf-8"))
+        if (place / _LEDGER).stat().st_size != meta["ledger"]:
+            raise ValueError("its statistics are not whole")
+        head = meta["comparison"]
+        pairs = KeptPairs(place)
+        unmatched = {n: tables.read(place / f"{n}.parquet", TensorInfo) for n in _UNMATCHED}
     except (OSError, KeyError, ValueError) as error:
         raise NotHereError(
             f"Comparison {comparison_id} is here but cannot be read: {error}.",
@@ -72,7 +118,8 @@ def read(folder: Path, comparison_id: str) -> Comparison:
         reference=from_plain(RunSummary, head["reference"]),
         candidate=from_plain(RunSummary, head["candidate"]),
         settings=from_plain(Settings, head["settings"]),
-        **parts,
+        pairs=pairs,
+        **unmatched,
     )
 
 

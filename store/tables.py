@@ -7,37 +7,79 @@ mapping JSON text. A new field of a stored type therefore needs no change here.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from store.cache import Recent
 from store.jsonable import to_plain, without_none
 
 Columns = Any  # pyarrow has no type hints
+T = TypeVar("T")
+
+_GROUP = 1024  # rows that are decoded together
+_KEPT_GROUPS = 8
 
 _SCALARS = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 _ZEROS = {bool: False, int: 0, float: 0.0}
 
 
-def write(path: Path, values: Sequence[Any], kind: type) -> None:
-    """Keep dataclass values as a Parquet file, one row each, one column a field."""
+def write(path: Path, values: Sequence[Any], kind: type, *, leaving: str = "") -> None:
+    """Keep dataclass values as a Parquet file, one row each, one column a field.
+
+    The field called `leaving` is left out; it must have a default.
+    """
     record = column(values, kind)
-    table = pa.Table.from_arrays(record.flatten(), names=[f.name for f in fields(kind)])
-    pq.write_table(table, path, compression="zstd")
+    kept = [f.name for f in fields(kind) if f.name != leaving]
+    table = pa.Table.from_arrays([record.field(name) for name in kept], names=kept)
+    pq.write_table(table, path, compression="zstd", row_group_size=_GROUP)
 
 
-def read(path: Path, kind: type) -> tuple[Any, ...]:
+def read(path: Path, kind: type[T]) -> tuple[T, ...]:
     """The dataclass values of a file; raises KeyError when a field without default is absent."""
-    table = pq.ParquetFile(path).read()
+    return tuple(_rows(pq.ParquetFile(path).read(), kind))
+
+
+class Rows(Sequence[T]):
+    """The dataclass values of a file, decoded some at a time when they are asked for."""
+
+    def __init__(self, path: Path, kind: type[T]) -> None:
+        self._file, self._kind = pq.ParquetFile(path, memory_map=True), kind
+        self._length: int = self._file.metadata.num_rows
+        self._decoded: Recent[list[T]] = Recent(_KEPT_GROUPS)
+        self._lock = threading.Lock()  # a reader of Parquet serves one thread at a time
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(*place.indices(self._length))]
+        if not -self._length <= place < self._length:
+            raise IndexError(place)
+        group, row = divmod(place % self._length, _GROUP)
+        return self._decoded.get(group, lambda: self._group(group))[row]
+
+    def _group(self, group: int) -> list[T]:
+        with self._lock:
+            return _rows(self._file.read_row_group(group), self._kind)
+
+
+def _rows(table: Any, kind: type[T]) -> list[T]:
     arrays = [_whole(chunked) for chunked in table.columns]
-    return tuple(_records(dict(zip(table.column_names, arrays, strict=True)), kind, len(table)))
+    return list(_records(dict(zip(table.column_names, arrays, strict=True)), kind, len(table)))
 
 
 def column(values: Sequence[Any], hint: Any) -> Columns:
@@ -63,7 +105,7 @@ def values_of(array: Columns, hint: Any) -> list[Any]:
         return _from_struct(array, hint)
     origin = get_origin(hint)
     if origin is np.ndarray:
-        return _from_arrays(array)
+        return _from_arrays(array, get_args(get_args(hint)[1])[0])
     if origin is tuple:
         return _from_lists(array, get_args(hint)[0])
     if origin is not None and issubclass(_class(origin), Mapping):
@@ -118,12 +160,21 @@ def _default(absent: Any, kind: type) -> Any:
 def _arrays(values: Sequence[Any], hint: Any) -> Columns:
     dtype = get_args(get_args(hint)[1])[0]
     parts = [np.zeros(0, dtype) if v is None else np.asarray(v, dtype) for v in values]
-    flat = np.concatenate([np.zeros(0, dtype), *parts])
+    flat = _narrowed(np.concatenate([np.zeros(0, dtype), *parts]))
     return pa.LargeListArray.from_arrays(_offsets(map(len, parts)), pa.array(flat))
 
 
-def _from_arrays(array: Columns) -> list[Any]:
-    flat = array.values.to_numpy()  # a read-only view of the file's buffer
+def _narrowed(flat: Any) -> Any:
+    """Integers in the narrowest type that holds them all."""
+    if flat.dtype.kind != "i" or not flat.size:
+        return flat
+    low, high = int(flat.min()), int(flat.max())
+    return flat.astype(np.min_scalar_type(min(low, -1 - high) if low < 0 else high))
+
+
+def _from_arrays(array: Columns, dtype: Any) -> list[Any]:
+    flat = array.values.to_numpy().astype(dtype, copy=False)
+    flat.flags.writeable = False  # all values of a column share it
     return [flat[a:b] for a, b in pairwise(array.offsets.to_pylist())]
 
 

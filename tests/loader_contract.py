@@ -168,6 +168,20 @@ class LoaderContract:
             assert same_bits(whole, array.ravel()), key
             assert all(chunk.dtype.isnative for chunk in chunks)
 
+    @pytest.mark.parametrize("start", [1, 77, 5000])
+    def test_chunks_may_begin_anywhere(self, run: Run, start: int) -> None:
+        for key, array in self.samples.items():
+            if start < array.size:
+                chunks = list(run.chunks(self.name(key), 1000, start))
+                assert same_bits(np.concatenate(chunks), array.ravel()[start:]), key
+
+    def test_a_part_of_the_run_reads_the_same_and_knows_nothing_else(self, run: Run) -> None:
+        key, other = list(self.samples)[:2]
+        part = pickle.loads(pickle.dumps(run.only([self.name(key)])))
+        assert same_bits(part.read(self.name(key)), self.samples[key])
+        with pytest.raises(NotHereError):
+            part[self.name(other)]
+
     def test_a_selection_gives_what_numpy_gives(self, run: Run) -> None:
         for key, array in self.samples.items():
             for selection in SELECTIONS:

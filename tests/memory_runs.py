@@ -1,6 +1,6 @@
 """Runs made of arrays in memory, for tests of everything above the loaders."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,15 +24,21 @@ class MemoryValues:
     arrays: Mapping[str, Array]
     unreadable: frozenset[str] = frozenset()
 
-    def chunks(self, tensor: TensorInfo, elements: int) -> Iterator[Array]:
+    def chunks(self, tensor: TensorInfo, elements: int, start: int = 0) -> Iterator[Array]:
         if tensor.id in self.unreadable:
             raise LoadError(f"{tensor.id} is damaged.")
         flat = np.ravel(self.arrays[tensor.id])
-        for start in range(0, flat.size, elements):
-            yield flat[start : start + elements]
+        for at in range(start, flat.size, elements):
+            yield flat[at : at + elements]
 
     def read(self, tensor: TensorInfo, selection: Selection) -> Array:
         return self.arrays[tensor.id][selection]
+
+    def is_seekable(self, tensor: TensorInfo) -> bool:
+        return tensor.size > 0
+
+    def only(self, tensors: Collection[str]) -> "MemoryValues":
+        return MemoryValues({name: self.arrays[name] for name in tensors}, self.unreadable)
 
 
 def described(name: str, array: Array, order: int, /, **facts: object) -> TensorInfo:

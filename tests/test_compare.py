@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from memory_runs import run_of
 
-from analysis.compare import Progress, compare
+from analysis.compare import compare
+from analysis.progress import Progress
 from core.comparison import Settings, Tolerance
 from core.errors import CompareError
 
@@ -87,6 +88,13 @@ def test_progress_ends_at_the_total_and_can_stop_the_work() -> None:
 
 def test_chunking_does_not_change_the_content(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compare(run_of(ARRAYS), run_of(ARRAYS))
-    monkeypatch.setattr("analysis.compare.CHUNK_ELEMENTS", 7)
+    monkeypatch.setattr("analysis.measuring.CHUNK", 7)
     parts = compare(run_of(ARRAYS), run_of(ARRAYS))
     assert whole.id == parts.id
+
+
+def test_a_damaged_reference_changes_no_digest_of_the_candidate() -> None:
+    bad = frozenset({"layers.1:forward_output.0"})
+    comparison = compare(run_of(ARRAYS, unreadable=bad), run_of(ARRAYS))
+    assert "is damaged" in (comparison.pairs[1].problem or "")
+    assert comparison.candidate.content == compare(run_of(ARRAYS), run_of(ARRAYS)).candidate.content

@@ -16,7 +16,8 @@ import pytest
 import store_samples
 from test_store_comparisons import bits
 
-from analysis.compare import Progress, compare
+from analysis.compare import compare
+from analysis.progress import Progress
 from core.comparison import Comparison, Settings, Tolerance
 from core.errors import CompareError, ExplorerError, LoadError, NotHereError
 from core.runs import Run

@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from h5py import h5d, h5g, h5s
@@ -18,7 +18,7 @@ from core.selection import axes_of
 from loaders.encoding import Encoding
 from loaders.hdf5.filters import Filter, undone
 from loaders.hdf5.library import library, opened
-from loaders.hdf5.tiles import Box, bands, parts, restretched
+from loaders.hdf5.tiles import Box, bands, parts, reaching, restretched, skipped
 from loaders.stretches import FileBytes, bytes_at
 
 
@@ -31,18 +31,20 @@ class Tiled:
     shape: tuple[int, ...]
     tile: tuple[int, ...]
     encoding: Encoding
+    seekable: ClassVar[bool] = True
 
     @abstractmethod
     def box(self, box: Box) -> NDArray[Any]:
         """The raw elements of a box, an array of its own with one axis a range."""
 
-    def chunks(self, elements: int) -> Iterator[Array]:
-        """Flat row-major stretches of exactly `elements`, the last one shorter."""
+    def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
+        """Flat row-major stretches of exactly `elements` from `start` on, the last one shorter."""
         if 0 in self.shape:
             return iter(())
         boxes = bands(self.shape, self.tile, self.encoding.file.itemsize)
+        boxes, ahead = reaching(boxes, start)
         flat = (self.encoding.decode(self.box(box).reshape(-1)) for box in boxes)
-        return restretched(flat, elements)
+        return restretched(skipped(flat, ahead), elements)
 
     def read(self, selection: Selection) -> Array:
         """The selected part; each storage chunk it touches is decoded once."""

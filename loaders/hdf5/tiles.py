@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -59,6 +60,24 @@ def parts(wanted: range, tile: int) -> list[tuple[int, slice, slice]]:
         found.append((number, slice(at, end), slice(low, high, wanted.step)))
         at = end
     return found
+
+
+def reaching(boxes: Iterator[Box], start: int) -> tuple[Iterator[Box], int]:
+    """The boxes that reach beyond flat element `start`, and how much of the first lies before."""
+    for box in boxes:
+        count = math.prod(map(len, box))
+        if start < count:
+            return itertools.chain([box], boxes), start
+        start -= count
+    return iter(()), 0
+
+
+def skipped(blocks: Iterator[Array], count: int) -> Iterator[Array]:
+    """Flat blocks without the first `count` elements."""
+    for block in blocks:
+        if count < block.size:
+            yield block[count:]
+        count = max(0, count - block.size)
 
 
 def restretched(blocks: Iterator[Array], elements: int) -> Iterator[Array]:
