@@ -24,7 +24,7 @@ from core.tensors import TensorInfo
 from metrics import formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 3
+ENGINE_VERSION = 4
 
 _CORES = len(os.sched_getaffinity(0))
 _ID_LENGTH = 20
