@@ -29,7 +29,7 @@ from core.tensors import TensorInfo
 from metrics import CPU, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 5
+ENGINE_VERSION = 6
 
 _CORES = len(os.sched_getaffinity(0))
 _ID_LENGTH = 20
