@@ -114,9 +114,7 @@ def _replay(replayed: Replayed, output: Output, left: Part) -> Replay:
     """The four terms of the identity, on the elements that count and are finite on both sides."""
     right = output.candidate
     fit = replayed.fit
-    size = left.side.tensor.size
     counted = left.side.actual.size
-    last = max(1, left.side.actual.shape[-1] if left.side.actual.ndim else 1)
     moved, total = _between(left, right)
     return Replay(
         tensor=left.side.tensor.id,
@@ -129,8 +127,8 @@ def _replay(replayed: Replayed, output: Output, left: Part) -> Replay:
         ratio_candidate=right.local.ratio if right else math.nan,
         worst_reference=left.local.worst,
         worst_candidate=right.local.worst if right else math.nan,
-        rows=counted // last,
-        rows_total=size // last,
+        rows=math.prod(left.side.actual.shape[:-1]),
+        rows_total=math.prod(left.side.tensor.shape[:-1]),
         attributes=dict(fit.attributes) if fit else {},
         fitted=fit.names if fit else (),
     )

@@ -32,7 +32,7 @@ FIRST, FIRST_BLOCK = 5.0, 14.0
 # Noise of quantisation is spread evenly over tokens; a first block that is not may show less.
 FIRST_UNEVEN, UNEVEN = 6.0, 2.3
 # Elements read of one tensor; beyond it the statistics of the whole pair stand in.
-_LARGEST = 1 << 22
+_LARGEST = 1 << 20
 _WINDOW = 10
 _GAP = 4  # calls looked back for one that left nothing
 
@@ -64,38 +64,86 @@ class Difference:
     uneven: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    pair: Pair
-    error: float
-    floor: float
-    uneven: float
-
-
 def grown(
     engine: Engine, floors: Mapping[str, float], proven: frozenset[str], stop: int
 ) -> Iterator[Grown]:
-    """The first unexplained output of each step and rank among those not `proven` by replay.
+    """The first unexplained tensor of each step and rank.
 
-    Nothing from position `stop` of the execution order on is judged: a proven fault explains it.
+    Outputs not `proven` by replay are judged, and whatever follows a gap in the dump. Nothing from
+    position `stop` of the execution order on is: a proven fault explains it.
     """
-    seen: dict[Place, list[_Seen]] = {}
+    walk = _Walk(engine, floors)
+    seen: dict[Place, list[Pair]] = {}
     done: set[Place] = set()
     for pair in engine.comparison.pairs:
         tensor = pair.reference
         place = (tensor.step, tensor.rank)
         if not _is_activation(pair) or place in done or tensor.order >= stop:
             continue
-        apart = difference(engine, pair)
-        one = _Seen(pair, apart.error, floors[tensor.id], apart.uneven)
         earlier = seen.setdefault(place, [])
         unproven = tensor.slot != "input" and tensor.id not in proven
         if unproven or _after_gap(engine, pair, proven):
-            found = _judged(engine, one, earlier)
+            found = walk.judged(pair, earlier)
             if found is not None:
                 done.add(place)
                 yield found
-        earlier.append(one)
+        earlier.append(pair)
+
+
+class _Walk:
+    """Errors along the execution order, each read once and only if a judgement asks for it."""
+
+    def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
+        self.engine, self.floors = engine, floors
+        self._known: dict[str, Difference] = {}
+
+    def of(self, pair: Pair) -> Difference:
+        """The difference of a pair."""
+        if pair.reference.id not in self._known:
+            self._known[pair.reference.id] = difference(self.engine, pair)
+        return self._known[pair.reference.id]
+
+    def judged(self, pair: Pair, earlier: Sequence[Pair]) -> Grown | None:
+        """Whether a tensor's error exceeds what came before it explains."""
+        call, floor = self.engine.call_of(pair.reference), self.floors[pair.reference.id]
+        error = self.of(pair).error
+        if call is None or math.isnan(error) or not floor:
+            return None
+        handed = self._handed(call) if pair.reference.slot != "input" else None
+        limit = self._limit(pair, earlier, handed)
+        if error <= limit:
+            return None
+        before = earlier[-1].reference.operator if earlier else ""
+        return Grown(pair, call, error / limit if limit else math.inf, before, handed is not None)
+
+    def _handed(self, call: OperatorCall) -> float | None:
+        """The largest error among the float inputs as captured; None where there are none."""
+        pairs = [self.engine.pair_of.get(t.id) for t in call.inputs.values() if "float" in t.dtype]
+        errors = [self.of(p).error for p in pairs if p is not None and p.stats is not None]
+        return max(errors) if errors else None
+
+    def _limit(self, pair: Pair, earlier: Sequence[Pair], handed: float | None) -> float:
+        """Relative error up to which a tensor is explained."""
+        floor = self.floors[pair.reference.id]
+        if handed is not None:
+            return GAIN * math.hypot(handed, FIRST / GAIN * floor)
+        near = [p for p in earlier[-_WINDOW:] if not math.isnan(self.of(p).error)]
+        level = max((self.of(p).error for p in near), default=0.0)
+        previous = _one_block_before(pair, earlier)
+        if previous is None:
+            return max(self._first(pair, near, level) * floor, GAIN * level)
+        before = self.of(previous).error
+        if before == 0 == level:
+            return floor  # the same kernels: the block before was equal to the last bit
+        return GROWTH * math.hypot(max(before, level), floor)
+
+    def _first(self, pair: Pair, near: Sequence[Pair], level: float) -> float:
+        """Floors that a tensor may show which nothing like it came before."""
+        block = block_of(pair.reference.module)
+        if level > 0 or block is None or any(block_of(p.reference.module) == block for p in near):
+            return FIRST
+        uneven = self.of(pair).uneven
+        return FIRST_BLOCK if uneven <= UNEVEN or math.isinf(uneven) else FIRST_UNEVEN
 
 
 def _is_activation(pair: Pair) -> bool:
@@ -159,59 +207,16 @@ def _difference(a: Array, b: Array, valid: Array) -> Difference:
     return Difference(error, float(np.quantile(rows, 0.9)) / middle if middle else math.inf)
 
 
-def _judged(engine: Engine, one: _Seen, earlier: Sequence[_Seen]) -> Grown | None:
-    call = engine.call_of(one.pair.reference)
-    if call is None or math.isnan(one.error) or not one.floor:
-        return None
-    handed = _handed(engine, call) if one.pair.reference.slot != "input" else None
-    limit = _limit(one, earlier, handed)
-    if one.error <= limit:
-        return None
-    before = earlier[-1].pair.reference.operator if earlier else ""
-    times = one.error / limit if limit else math.inf
-    return Grown(one.pair, call, times, before, handed is not None)
-
-
-def _handed(engine: Engine, call: OperatorCall) -> float | None:
-    """The largest error among the float inputs as captured; None where there are none."""
-    pairs = [engine.pair_of.get(t.id) for t in call.inputs.values() if "float" in t.dtype]
-    errors = [difference(engine, p).error for p in pairs if p is not None and p.stats is not None]
-    return max(errors) if errors else None
-
-
-def _limit(one: _Seen, earlier: Sequence[_Seen], handed: float | None) -> float:
-    """Relative error up to which an output is explained."""
-    previous = _one_block_before(one, earlier)
-    if handed is not None:
-        return GAIN * math.hypot(handed, FIRST / GAIN * one.floor)
-    near = [s for s in earlier[-_WINDOW:] if not math.isnan(s.error)]
-    level = max((s.error for s in near), default=0.0)
-    block = block_of(one.pair.reference.module)
-    inside = level > 0 or block is None
-    inside = inside or any(block_of(s.pair.reference.module) == block for s in near)
-    if previous is not None and previous.error == 0 == level:
-        return one.floor  # the same kernels: the block before was equal to the last bit
-    even = one.uneven <= UNEVEN or math.isinf(one.uneven)
-    own = (FIRST if inside else FIRST_BLOCK if even else FIRST_UNEVEN) * one.floor
-    if previous is None:
-        return max(own, GAIN * level)
-    return GROWTH * math.hypot(max(previous.error, level), one.floor)
-
-
-def _one_block_before(one: _Seen, earlier: Sequence[_Seen]) -> _Seen | None:
-    """The same output of the same operator in the block before."""
-    tensor = one.pair.reference
+def _one_block_before(pair: Pair, earlier: Sequence[Pair]) -> Pair | None:
+    """The same tensor of the same operator in the block before."""
+    tensor = pair.reference
     block = block_of(tensor.module)
     if not block:
         return None
     module = re.sub(rf"(?<![\w]){block}(?![\w])", str(block - 1), tensor.module, count=1)
+    same = (module, tensor.op, tensor.slot, tensor.argument, tensor.call)
     for each in reversed(earlier):
-        t = each.pair.reference
-        if (t.module, t.op, t.argument, t.call) == (
-            module,
-            tensor.op,
-            tensor.argument,
-            tensor.call,
-        ):
+        t = each.reference
+        if (t.module, t.op, t.slot, t.argument, t.call) == same:
             return each
     return None

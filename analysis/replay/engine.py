@@ -227,7 +227,7 @@ class Engine:
         """Read a call for a function; the last one is kept, for it is fitted and then judged."""
         last = self._last
         if last is None or last[0] is not call or last[1] is not function:
-            values = read(call, function, planned(call, function.rows, self._worst(call)))
+            values = read(call, function, planned(call, function, self._worst(call)))
             self._last = last = (call, function, values)
         return last[2]
 

@@ -44,7 +44,7 @@ class Read:
 
 def read(call: OperatorCall, function: Function, rows: Rows) -> Read:
     """Read a call's inputs, parameters, outputs and state; big ones on the sampled rows only."""
-    actual = {n: rows.read(call, t, leads=True) for n, t in call.outputs.items()}
+    actual = {n: rows.narrowed(rows.read(call, t, leads=True)) for n, t in call.outputs.items()}
     inputs = {
         name: rows.read(call, tensor, leads=number == 0)
         for number, (name, tensor) in enumerate(call.inputs.items())
@@ -54,7 +54,7 @@ def read(call: OperatorCall, function: Function, rows: Rows) -> Read:
     some = rows.chosen is not None and rows.along != "leading"
     given = Operands(
         inputs=inputs,
-        parameters={n: call.value(t) for n, t in call.parameters.items()},
+        parameters={n: rows.parameter(call, t) for n, t in call.parameters.items()},
         shapes={n: v.shape for n, v in actual.items()},
         dtypes={n: t.dtype for n, t in call.outputs.items()},
         earlier={n: earlier.value(t) for n, t in earlier.outputs.items()} if earlier else {},

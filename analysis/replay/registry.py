@@ -102,7 +102,8 @@ class Function:
 
     `options` lists the values each attribute may take, the default first (`"auto"`: from the
     shapes); `continuous` gives attributes that may take any value, with the factor by which to
-    nudge them. `rows` says along which axis it may be computed in part. `directions` gives patterns
+    nudge them. `rows` says along which axis it may be computed in part, `columns` that each output
+    channel depends on its own row of every parameter alone. `directions` gives patterns
     in which a known small fault moves each output, by name and output. `estimate` solves for
     attributes that no list can hold, from operands and outputs.
     """
@@ -112,6 +113,7 @@ class Function:
     options: Mapping[str, tuple[Fact, ...]]
     continuous: Mapping[str, float]
     rows: Rows
+    columns: bool = False
     directions: Directions | None = None
     estimate: Estimate | None = None
 
@@ -141,6 +143,7 @@ def function(
     *,
     classes: tuple[str, ...] = (),
     rows: Rows = "all",
+    columns: bool = False,
     continuous: Mapping[str, float] | None = None,
     directions: Directions | None = None,
     estimate: Estimate | None = None,
@@ -160,6 +163,7 @@ def function(
             options=options,
             continuous=continuous or {},
             rows=rows,
+            columns=columns,
             directions=directions,
             estimate=estimate,
         )

@@ -13,12 +13,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from analysis.replay.registry import Function
 from analysis.replay.registry import Rows as Along
 from analysis.replay.site import OperatorCall, exact_values
 from core.runs import Array, Selection
 from core.tensors import TensorInfo
 
 SAMPLED = 64
+# Output channels of a layer whose weight is big; each needs its own row of the weight alone.
+CHANNELS = 256
 # Elements of the largest tensor up to which a call is replayed whole.
 WHOLE = 1 << 18
 
@@ -27,13 +30,15 @@ WHOLE = 1 << 18
 class Rows:
     """The rows of one call's replay. `shape` is the output's; `chosen` None means every row.
 
-    `chosen` are indices along the axis that the function allows: all leading axes flattened
-    (`leading`), or the tokens (`query`, `token`).
+    `columns` are the output channels that are replayed, None for all. `chosen` are indices along
+    the axis that the function allows: all leading axes flattened (`leading`), or the tokens
+    (`query`, `token`).
     """
 
     shape: tuple[int, ...]
     along: Along
     chosen: tuple[int, ...] | None = None
+    columns: tuple[int, ...] | None = None
 
     @property
     def tokens(self) -> int:
@@ -73,7 +78,20 @@ class Rows:
     def kept(self, values: Array) -> Array:
         """The rows of an array shaped like the output."""
         cut = self.cut(values.shape, leads=True)
-        return values if cut is None else self._joined([values[part] for part in cut], values.shape)
+        if cut is not None:
+            values = self._joined([values[part] for part in cut], values.shape)
+        return self.narrowed(values)
+
+    def narrowed(self, values: Array) -> Array:
+        """The replayed channels of an output that is already down to its rows."""
+        return values if self.columns is None else values[..., list(self.columns)]
+
+    def parameter(self, call: OperatorCall, tensor: TensorInfo) -> Array:
+        """A parameter, on the rows of the replayed channels where there are such."""
+        if self.columns is None or not tensor.shape or tensor.shape[0] != self.shape[-1]:
+            return call.value(tensor)
+        parts = [call.run.read(tensor.id, (n,)) for n in self.columns]
+        return exact_values(np.stack(parts), tensor.dtype)
 
     def read(self, call: OperatorCall, tensor: TensorInfo, *, leads: bool) -> Array:
         """The rows of an operand or output of a call; whole where it does not run along them."""
@@ -90,8 +108,9 @@ class Rows:
         return np.stack(parts, axis)
 
 
-def planned(call: OperatorCall, along: Along, worst: Sequence[int]) -> Rows:
+def planned(call: OperatorCall, function: Function, worst: Sequence[int]) -> Rows:
     """Rows for a call, with those of its outputs' worst elements (flat indices) included."""
+    along = function.rows
     output = next(iter(call.outputs.values()))
     shape = output.shape
     largest = max(t.size for t in (*call.outputs.values(), *call.inputs.values()))
@@ -99,19 +118,23 @@ def planned(call: OperatorCall, along: Along, worst: Sequence[int]) -> Rows:
         return Rows(shape, along)
     if along == "leading":
         total = math.prod(shape[:-1])
-        return Rows(shape, along, _chosen(total, {n // shape[-1] for n in worst if n >= 0}))
+        rows = _chosen(total, {n // shape[-1] for n in worst})
+        weight = call.parameters.get("weight")
+        few = not function.columns or weight is None or weight.shape[0] != shape[-1]
+        columns = None if few else _chosen(shape[-1], {n % shape[-1] for n in worst}, CHANNELS)
+        return Rows(shape, along, rows, columns)
     plain = Rows(shape, along)
     stride = math.prod(shape[3:] if len(shape) == 4 else shape[2:])
     return Rows(shape, along, _chosen(plain.tokens, {n // stride % plain.tokens for n in worst}))
 
 
-def _chosen(total: int, worst: set[int]) -> tuple[int, ...] | None:
-    if total <= SAMPLED:
+def _chosen(total: int, worst: set[int], number: int = SAMPLED) -> tuple[int, ...] | None:
+    if total <= number:
         return None
-    return tuple(sorted({*_sample(total), *(n for n in worst if n < total)}))
+    return tuple(sorted({*_sample(total, number), *(n for n in worst if 0 <= n < total)}))
 
 
 @lru_cache(maxsize=256)
-def _sample(total: int) -> tuple[int, ...]:
-    picked = np.random.default_rng(total).choice(total, SAMPLED, replace=False)
+def _sample(total: int, number: int) -> tuple[int, ...]:
+    picked = np.random.default_rng(total).choice(total, number, replace=False)
     return tuple(int(n) for n in picked)

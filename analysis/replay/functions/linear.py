@@ -41,7 +41,7 @@ def _plain(given: Operands, attributes: Attributes) -> tuple[Product, Array]:
     return made, made.value if bias is None else made.value + bias
 
 
-@function("linear", rows="leading", transposed=(False, True))
+@function("linear", rows="leading", columns=True, transposed=(False, True))
 def linear(given: Operands, attributes: Attributes) -> Answers:
     """X Wᵀ + b; one rounding of the result, and one of the product where a bias is added apart."""
     made, value = _plain(given, attributes)
@@ -49,7 +49,7 @@ def linear(given: Operands, attributes: Attributes) -> Answers:
     return {"0": answer(made, value=value, storage=unfused)}
 
 
-@function("row_linear", rows="leading", transposed=(False, True))
+@function("row_linear", rows="leading", columns=True, transposed=(False, True))
 def row_linear(given: Operands, attributes: Attributes) -> Answers:
     """X Wᵀ + b whose K is spread over ranks: partial sums and the sum are rounded to storage.
 
