@@ -107,7 +107,8 @@ def _inputs(comparison: Comparison, values: _Values, real: Real) -> Iterator[Giv
 
 
 def _is_whole(tensor: TensorInfo) -> bool:
-    return formats.kind(tensor.dtype) in ("int", "bool")
+    """Ids, positions and masks; int8 codes of activations are moved by rounding."""
+    return formats.kind(tensor.dtype) in ("int", "bool") and tensor.dtype != "int8"
 
 
 def _off(pair: Pair) -> bool:

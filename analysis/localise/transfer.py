@@ -34,6 +34,7 @@ FIRST_UNEVEN, UNEVEN = 6.0, 2.3
 # Elements read of one tensor; beyond it the statistics of the whole pair stand in.
 _LARGEST = 1 << 22
 _WINDOW = 10
+_GAP = 4  # calls looked back for one that left nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ def grown(
         apart = difference(engine, pair)
         one = _Seen(pair, apart.error, floors[tensor.id], apart.uneven)
         earlier = seen.setdefault(place, [])
-        if tensor.id not in proven:
+        unproven = tensor.slot != "input" and tensor.id not in proven
+        if unproven or _after_gap(engine, pair, proven):
             found = _judged(engine, one, earlier)
             if found is not None:
                 done.add(place)
@@ -100,7 +102,24 @@ def _is_activation(pair: Pair) -> bool:
     """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
     t = pair.reference
     kinds = {formats.kind(t.dtype), formats.kind(pair.candidate.dtype)}
-    return t.pass_ == "forward" and kinds == {"float"} and pair.stats is not None
+    codes = {d for d in (t.dtype, pair.candidate.dtype) if d.startswith("float8")}
+    comparable = kinds == {"float"} and (not codes or t.dtype == pair.candidate.dtype)
+    return t.pass_ == "forward" and comparable and pair.stats is not None
+
+
+def _after_gap(engine: Engine, pair: Pair, proven: frozenset[str]) -> bool:
+    """Whether an operator shortly before an input left no output, or one that no replay proves.
+
+    Otherwise what is handed in was made, or merely gathered, by operators that are proven.
+    """
+    order = pair.reference.order
+    calls = [
+        c
+        for c in engine.reference.values()
+        if (c.step, c.rank) == (pair.reference.step, pair.reference.rank) and c.order < order
+    ]
+    near = sorted(calls, key=lambda c: c.order)[-_GAP:]
+    return any(not c.outputs or any(t.id not in proven for t in c.outputs.values()) for c in near)
 
 
 def difference(engine: Engine, pair: Pair) -> Difference:
@@ -168,7 +187,8 @@ def _limit(one: _Seen, earlier: Sequence[_Seen], handed: float | None) -> float:
     near = [s for s in earlier[-_WINDOW:] if not math.isnan(s.error)]
     level = max((s.error for s in near), default=0.0)
     block = block_of(one.pair.reference.module)
-    inside = any(block_of(s.pair.reference.module) == block for s in near) or block is None
+    inside = level > 0 or block is None
+    inside = inside or any(block_of(s.pair.reference.module) == block for s in near)
     if previous is not None and previous.error == 0 == level:
         return one.floor  # the same kernels: the block before was equal to the last bit
     even = one.uneven <= UNEVEN or math.isinf(one.uneven)

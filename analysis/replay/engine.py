@@ -192,7 +192,7 @@ class Engine:
     def _judged(self, pair: CallPair, function: Function, fitted: Fit) -> Replayed:
         a = self._read(pair.reference, function) if pair.reference else None
         own = self._candidates_own(pair, function)
-        b = self._read(pair.candidate, own) if pair.candidate else None
+        b = self._read(pair.candidate, own) if pair.candidate and pair.candidate.outputs else None
         attributes = (
             fitted.attributes
             if own is function

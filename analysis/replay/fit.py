@@ -22,6 +22,7 @@ AT_FLOOR = 1.5
 # A listed value replaces the default when it explains this much more squared error in units of the
 # floor (7 standard deviations); a free value only when the listed ones leave R above AT_FLOOR.
 CLEARLY = 50.0
+_CLOSE = frozenset({"form"})
 _GOLDEN = (math.sqrt(5) - 1) / 2
 # Floats handed in that no function can be applied to end as one of these.
 UNFIT = (CompareError, ValueError, IndexError, KeyError, TypeError, ZeroDivisionError)
@@ -49,7 +50,7 @@ def measured(
     operands: str,
 ) -> dict[str, Local]:
     """Local error of every output that the function gives, under these attributes."""
-    answers = function(read.given, attributes)
+    answers = read.answers(function, attributes)
     found = {}
     for name, actual in read.actual.items():
         answer = answers.get(name)
@@ -118,13 +119,18 @@ class _Search:
         return max((each.ratio for each in found.values()), default=math.inf)
 
     def listed(self) -> None:
-        """Try the listed values of every open attribute, twice round."""
+        """Try the listed values of every open attribute, twice round.
+
+        At the floor already, only of those whose values are close enough to hide below it.
+        """
         first = self.cost(self.best)
         self.lowest = math.inf if first is None else first
+        close = self.ratio() <= AT_FLOOR
         for _ in range(2):
             before = self.lowest
             for name, values in self.function.options.items():
-                if name not in self.known:
+                hides = name in self.function.continuous or name in _CLOSE
+                if name not in self.known and (hides or not close):
                     for value in values:
                         self._try({**self.best, name: value})
             if self.lowest == before:

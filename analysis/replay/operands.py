@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from analysis.replay.noise import Arithmetic, is_narrow
-from analysis.replay.registry import Function, Operands
+from analysis.replay.registry import Answers, Attributes, Function, Operands
 from analysis.replay.rows import Rows
 from analysis.replay.site import OperatorCall
 from core.runs import Array
 from core.tensors import TensorInfo
 
+_REMEMBERED = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Operands of one call with the outputs as dumped, all on the same rows."""
+    """Operands of one call with the outputs as dumped, all on the same rows.
+
+    What a function made of them is kept, because fitting and judging ask for the same again.
+    """
 
     call: OperatorCall
     rows: Rows
     given: Operands
     actual: Mapping[str, Array]
     tensors: Mapping[str, TensorInfo]
+    answered: dict[tuple[object, ...], Answers] = field(default_factory=dict)
+
+    def answers(self, function: Function, attributes: Attributes) -> Answers:
+        """The function's outputs under these attributes; the last few are remembered."""
+        complete = {**function.defaults, **attributes}
+        key = (function.kind, *sorted((n, complete[n]) for n in function.options))
+        if key not in self.answered:
+            if len(self.answered) >= _REMEMBERED:
+                self.answered.pop(next(iter(self.answered)))
+            self.answered[key] = function(self.given, attributes)
+        return self.answered[key]
 
 
 def read(call: OperatorCall, function: Function, rows: Rows) -> Read:

@@ -88,7 +88,7 @@ def sides(
     if values is None or name not in values.actual:
         return None
     try:
-        answer = function(values.given, attributes).get(name)
+        answer = values.answers(function, attributes).get(name)
     except UNFIT:
         return None
     actual, tensor = values.actual[name], values.tensors[name]
