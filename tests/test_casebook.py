@@ -41,8 +41,8 @@ FURTHER = {
     "softcap_dropped": 3,
 }
 BENIGN = (1, 60, 118, 140, 151)  # places among the honest pairs of the tiny model
-TORCH_BENIGN = ("llama f b blocks xray", "gpt f f eager", "cnn f f no_mkldnn backward")
-TORCH_FAULTS = ("rope_interleave", "norm_eps", "pads_attended", "grad_scale")
+TORCH_BENIGN = ("llama f b blocks xray", "gpt f f eager")
+TORCH_FAULTS = ("rope_interleave", "pads_attended", "grad_scale")
 
 
 def diagnosed(entry: Entry, folder: Path) -> Prediction:
