@@ -1,4 +1,4 @@
-"""Detectors of stored parameters that differ: transposed, permuted, stale, scaled, or all."""
+"""Detectors of stored parameters that differ: transposed, permuted, stale, foreign, or all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import numpy as np
 from analysis.findings.layout_heads import WIDTHS, best_order
 from analysis.findings.parallel import SHARDS
 from analysis.findings.precision import HEAD
-from analysis.findings.quant import swapped_nibbles
-from analysis.findings.ratios import meanings
 from analysis.findings.registry import detector
 from analysis.findings.routing import number, siblings
 from analysis.findings.scene import Scene, tensor_at
-from analysis.findings.transforms import factor
-from analysis.findings.trials import Facts, Proposal, Sign, Trial
+from analysis.findings.trials import Facts, Proposal, Sign
 from core.comparison import Pair
 from core.runs import Array
 from metrics.error import relative_l2
@@ -25,7 +22,7 @@ from metrics.formats import coarser_of, format_of, kind
 _FAULTY_MODULES = 2
 
 
-def _reference(scene: Scene) -> Array | None:
+def stored_reference(scene: Scene) -> Array | None:
     """The reference's value of the parameter, whatever its shape."""
     tensor = tensor_at(scene.twin, scene.site.slot)
     if tensor is None or scene.twin is None:
@@ -69,17 +66,17 @@ def stored_transposed(scene: Scene) -> Iterator[Proposal]:
 
     Source: public threads on converters; equal within one rounding to bfloat16.
     """
-    reference, observed = _reference(scene), scene.error.observed
+    reference, observed = stored_reference(scene), scene.error.observed
     if reference is None or reference.ndim != 2:
         return
     for other in (reference.T, reference.T.reshape(reference.shape)):
-        if other.shape == observed.shape and _equal(other, observed):
+        if other.shape == observed.shape and equal(other, observed):
             facts: Facts = {"place": "stored weight"}
             yield Sign(mechanism="weight_transposed", confidence=0.98, facts=facts)
             return
 
 
-def _equal(a: Array, b: Array) -> bool:
+def equal(a: Array, b: Array) -> bool:
     """Equal within one rounding to bfloat16 of either, element by element."""
     return bool(np.all(np.abs(a - b) <= 2.0**-7 * np.maximum(np.abs(a), np.abs(b)) + 1e-30))
 
@@ -90,11 +87,11 @@ def one_more(scene: Scene) -> Iterator[Proposal]:
 
     Source: conversion of zero-centred norm weights; the difference has no spread.
     """
-    reference = _reference(scene)
+    reference = stored_reference(scene)
     if reference is None or reference.shape != scene.error.observed.shape:
         return
     for step in (1.0, -1.0):
-        if _equal(reference + step, scene.error.observed) and reference.size > 1:
+        if equal(reference + step, scene.error.observed) and reference.size > 1:
             facts: Facts = {"place": "stored weight", "offset": step}
             yield Sign(mechanism="norm_weight_plus1", confidence=0.98, facts=facts)
 
@@ -105,13 +102,13 @@ def stored_shard(scene: Scene) -> Iterator[Proposal]:
 
     Source: public threads on ranks that all cut the first slice of a checkpoint.
     """
-    reference, observed = _reference(scene), scene.error.observed
+    reference, observed = stored_reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape:
         return
     for axis in range(reference.ndim):
         for count in (c for c in SHARDS if reference.shape[axis] % c == 0):
             for shard, piece in enumerate(np.split(reference, count, axis)):
-                if _equal(np.concatenate([piece] * count, axis), observed):
+                if equal(np.concatenate([piece] * count, axis), observed):
                     facts: Facts = {"shard": shard, "shards": count}
                     yield Sign(mechanism="same_shard", confidence=0.97, facts=facts)
                     return
@@ -123,7 +120,7 @@ def permuted_rows(scene: Scene) -> Iterator[Proposal]:
 
     Orders are found block by block, from halves down to single rows.
     """
-    reference, observed = _reference(scene), scene.error.observed
+    reference, observed = stored_reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape or reference.ndim == 0:
         return
     for axis in range(reference.ndim):
@@ -158,7 +155,7 @@ def earlier_weight(scene: Scene) -> Iterator[Proposal]:
         before = call.step is None or scene.call.step is None or call.step < scene.call.step
         if tensor is None or tensor.shape != scene.tensor.shape or not before:
             continue
-        if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
+        if equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
             facts: Facts = {"step": -1 if call.step is None else call.step}
             yield Sign(mechanism="stale_weight", confidence=0.96, facts=facts)
             return
@@ -176,7 +173,7 @@ def other_expert(scene: Scene) -> Iterator[Proposal]:
         tensor = tensor_at(call, scene.site.slot)
         if tensor is None or tensor.shape != scene.tensor.shape:
             continue
-        if _equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
+        if equal(np.asarray(call.value(tensor), np.float64), scene.error.observed):
             facts: Facts = {"expert": number(scene.call.module), "other": number(call.module)}
             yield Sign(mechanism="expert_mapping", confidence=0.97, facts=facts)
             return
@@ -188,7 +185,7 @@ def other_head(scene: Scene) -> Iterator[Proposal]:
 
     Source: public threads on heads neither tied nor loaded: cosine near 0, standard deviation 0.02.
     """
-    reference, observed = _reference(scene), scene.error.observed
+    reference, observed = stored_reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape:
         return
     if not HEAD.search(scene.call.module):
@@ -207,63 +204,10 @@ def zero_row(scene: Scene) -> Iterator[Proposal]:
 
     Source: public threads on padding indices set on one side only.
     """
-    reference, observed = _reference(scene), scene.error.observed
+    reference, observed = stored_reference(scene), scene.error.observed
     if reference is None or reference.shape != observed.shape or reference.ndim != 2:
         return
     wrong = np.nonzero((reference != observed).any(1))[0]
     if wrong.size == 1 and not observed[wrong[0]].any():
         facts: Facts = {"token": int(wrong[0])}
         yield Sign(mechanism="padding_idx_zero", confidence=0.97, facts=facts)
-
-
-@detector(
-    "quant_scale_wrong",
-    "zero_point_off",
-    "nibble_order",
-    "fp8_fnuz",
-    "scale_axis",
-    "bias_missing",
-    slots=("parameter",),
-)
-def quantised_parameter(scene: Scene) -> Iterator[Proposal]:
-    """Codes, zero points, scales and biases off by the usual confusions.
-
-    Source: public threads on packing order, on zero points minus one, on inverted scales.
-    """
-    reference, observed = _reference(scene), scene.error.observed
-    if reference is None or reference.shape != observed.shape:
-        return
-    name = scene.argument.lower()
-    difference = np.unique(observed - reference)
-    if "zero" in name and difference.size == 1:
-        facts: Facts = {"offset": int(difference[0])}
-        yield Sign(mechanism="zero_point_off", confidence=0.97, facts=facts)
-    if reference.ndim == 2 and scene.dtype in ("int8", "uint8", "int32"):
-        if any(np.array_equal(s, observed) for s in swapped_nibbles(reference)):
-            yield Sign(mechanism="nibble_order", confidence=0.97)
-        if difference.size == 1:
-            facts = {"offset": -int(difference[0])}
-            yield Sign(mechanism="zero_point_off", confidence=0.9, facts=facts)
-    if "bias" in name and not observed.any():
-        facts = {"start": 0, "stop": observed.size - 1}
-        yield Sign(mechanism="bias_missing", confidence=0.95, facts=facts)
-    yield from _factors(scene, reference, observed)
-
-
-def _factors(scene: Scene, reference: Array, observed: Array) -> Iterator[Proposal]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        forms = {"ignored": np.ones_like(reference), "inverted": 1 / reference}
-    forms["squared"] = reference**2
-    if "scale" in scene.argument.lower():
-        for variant, form in forms.items():
-            if _equal(form, observed):
-                facts: Facts = {"variant": variant}
-                yield Sign(mechanism="quant_scale_wrong", confidence=0.97, facts=facts)
-    slope = float(factor(scene.error).ravel()[0])
-    if slope and _equal(slope * reference, observed):
-        fnuz = "float8" in scene.dtype and abs(abs(np.log2(abs(slope))) - 1) < 1e-3
-        slug = "fp8_fnuz" if fnuz else "quant_scale_wrong"
-        facts = {"factor": slope, "variant": "off by a factor"}
-        if named := meanings(slope):
-            facts["meaning"] = named[0]
-        yield Trial(mechanism=slug, predicted=slope * reference, prior=0.8, facts=facts)
