@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from analysis import summaries, wording
-from analysis.diagnosed import diagnosed
 from analysis.floor import floors
 from core.comparison import Comparison, Judgement, Pair, Verdict
 from core.findings import Diagnosis, FloorKind
@@ -105,7 +104,11 @@ def judge(comparison: Comparison, diagnosis: Diagnosis | None = None) -> Judgeme
         floor_kinds=tuple(map(_floor_kind, limits)),
     )
     judged = wording.spoken(comparison, judged)
-    return judged if diagnosis is None else diagnosed(comparison, judged, diagnosis)
+    if diagnosis is None:
+        return judged
+    from analysis.diagnosed import diagnosed  # all detectors come with it: a second of every start
+
+    return diagnosed(comparison, judged, diagnosis)
 
 
 def _floor_kind(floor: float) -> FloorKind:
