@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ FIRST_UNEVEN, UNEVEN = 6.0, 2.3
 # Elements read of one tensor; beyond it the statistics of the whole pair stand in.
 _LARGEST = 1 << 20
 _WINDOW = 10
+_SEVERAL = 4  # tensors of a block from which on it is seen inside, not only at its end
 _GAP = 4  # calls looked back for one that left nothing
 
 
@@ -96,6 +98,8 @@ class _Walk:
     def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
         self.engine, self.floors = engine, floors
         self._known: dict[str, Difference] = {}
+        seen = (p for p in engine.comparison.pairs if _is_activation(p))
+        self._blocks = Counter(block_of(p.reference.module) for p in seen)
 
     def of(self, pair: Pair) -> Difference:
         """The difference of a pair."""
@@ -140,7 +144,8 @@ class _Walk:
     def _first(self, pair: Pair, near: Sequence[Pair], level: float) -> float:
         """Floors that a tensor may show which nothing like it came before."""
         block = block_of(pair.reference.module)
-        if level > 0 or block is None or any(block_of(p.reference.module) == block for p in near):
+        inside = any(block_of(p.reference.module) == block for p in near)
+        if level > 0 or block is None or inside or self._blocks[block] > _SEVERAL:
             return FIRST
         uneven = self.of(pair).uneven
         return FIRST_BLOCK if uneven <= UNEVEN or math.isinf(uneven) else FIRST_UNEVEN
