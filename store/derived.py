@@ -123,6 +123,7 @@ def _read(path: Path) -> Derived:
     arrow = feather.read_table(path, memory_map=True)
     if arrow.schema.metadata[_MADE_BY] != made_by().encode():
         raise KeyError(path.name)
-    columns = {field: tuple(arrow[name].to_pylist()) for field, name in _COLUMNS.items()}
+    table = arrow.to_pandas(split_blocks=True)  # NaN again where Arrow has nothing
+    columns = {field: tuple(table[name].tolist()) for field, name in _COLUMNS.items()}
     head = json.loads(arrow.schema.metadata[_HEAD])
-    return from_plain(Judgement, head | columns), arrow.to_pandas(split_blocks=True)
+    return from_plain(Judgement, head | columns), table

@@ -46,7 +46,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         for n, row in enumerate(rows * np.float32(1 + side * 1e-6)):
             np.save(folder / f"small_{n:03}.npy", row)
         np.save(folder / "odd.npy", np.zeros((3, 4 + side)))
-        np.save(folder / f"only_{name}.npy", np.ones(5))
+        np.save(folder / f"only_{name}.npy", np.arange(5.0) + side)
     return root / "gpu", root / "xpu"
 
 

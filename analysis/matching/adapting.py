@@ -46,7 +46,8 @@ def adapted(sides: Sides, found: Sequence[Found], settings: Settings) -> list[Fo
 
 def _ways(sides: Sides, found: Found, settings: Settings) -> _Ways:
     a, b = found.reference, found.candidate
-    if found.match.adaptation is not None:
+    has_values = all(tensor.has_values for tensor in (*a.members, *b.members))
+    if found.match.adaptation is not None or not has_values:
         return _Ways(found, ())
     rules = dims_of(settings.dims, a.members, b.members)
     runs = sides.reference, sides.candidate

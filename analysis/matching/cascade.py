@@ -120,7 +120,10 @@ class _Cascade:
         """The pairs with their adaptations, sums of a state and its residual included."""
         found = adapted(self.sides, self.found, self.settings)
         self.taken = {member for each in found for member in members(each)}
-        better = {f.reference.key: f for f in with_residuals(self.sides, found, *self.free())}
+        alone = (
+            [b for b in bundles if all(t.has_values for t in b.members)] for bundles in self.free()
+        )
+        better = {f.reference.key: f for f in with_residuals(self.sides, found, *alone)}
         return [better.get(f.reference.key, f) for f in found]
 
 

@@ -36,6 +36,8 @@ def fingerprint(run: Run, tensor_id: str) -> Print | None:
 
     None when it cannot be read, is complex or holds non-finite values.
     """
+    if not run[tensor_id].has_values:
+        return None
     low, high, total, squares, count = np.inf, -np.inf, 0.0, 0.0, 0
     try:
         for chunk in run.chunks(tensor_id, _CHUNK):
