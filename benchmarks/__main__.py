@@ -14,7 +14,9 @@ from pathlib import Path
 
 from benchmarks.row import Row
 
-NAMES = ("engine", "compare", "upload", "pages")
+NAMES = (
+    "engine", "reading", "compare", "peers", "pairing", "tables", "scaling", "upload", "pages",
+)  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 _HEAD = ("| measurement | value | reference in the same run | ratio |", "|---|---|---|---|")
 

@@ -102,6 +102,8 @@ class Diagnosis:
     """Everything the analysis makes of the dumps of a comparison; findings in order of importance.
 
     `not_replayed` maps the reference ids of outputs that could not be recomputed to the reason.
+    `modes` names, by side, a format that a whole run rounds its matrix operands to (`tf32` in a run
+    that stores float32): a setting of that run, counted into its floors.
     """
 
     comparison: str
@@ -109,3 +111,4 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     replays: tuple[Replay, ...] = ()
     not_replayed: Mapping[str, str] = field(default_factory=dict)
+    modes: Mapping[str, str] = field(default_factory=dict)

@@ -312,3 +312,16 @@ def test_a_process_that_must_not_write_the_cache_still_computes(tmp_path: Path) 
     environment = {"NUMBA_CACHE_DIR": str(closed / "inside"), "PATH": ""}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=environment)
     assert closed.read_text() == "not a folder"
+
+
+def test_kept_code_runs_without_what_compiles_it() -> None:
+    code = (
+        "import sys\n"
+        "from metrics.compile import compile_kernels\n"
+        "compile_kernels()\n"
+        "print('numba.np.npyimpl' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code]
+    for _ in range(2):  # the first may have to compile
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,227 @@
+"""Outputs that cannot be replayed: their error must have grown out of what came before.
+
+With less in the dump than a replay needs, an output is judged by the errors around it: those handed
+to its call, those just before it, and that of the same operator one block earlier. Honest operators
+hand on at most 2.6 (linear, 99th percentile) to 3.2 (softmax) times their inputs' error, and honest
+blocks let it grow by less than half again (measured, numerics.md §3.5).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.floor import block_of
+from analysis.replay.engine import Engine
+from analysis.replay.padding import Place, counted
+from analysis.replay.site import OperatorCall, exact_values
+from core.comparison import Pair
+from core.errors import LoadError
+from core.runs import Array
+from metrics import METRICS, formats
+
+# Error handed on by one operator, and the growth from one block to the same operator of the next.
+GAIN, GROWTH = 3.0, 2.0
+# Floors that a first operator, and a whole first block seen only at its end, may show honestly: a
+# block of quantised layers makes 10 floors of its storage format.
+FIRST, FIRST_BLOCK = 5.0, 14.0
+# Noise of quantisation is spread evenly over tokens; a first block that is not may show less.
+FIRST_UNEVEN, UNEVEN = 6.0, 2.3
+# Elements read of one tensor; beyond it the statistics of the whole pair stand in.
+_LARGEST = 1 << 20
+_WINDOW = 10
+_SEVERAL = 4  # tensors of a block from which on it is seen inside, not only at its end
+_GAP = 4  # calls looked back for one that left nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """An output whose error nothing before it explains; `times` is its excess over the limit.
+
+    `before` is the last operator seen before it: the fault lies between the two, or in this one.
+    """
+
+    pair: Pair
+    call: OperatorCall
+    times: float
+    before: str
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the two sides of an output are apart, relative to the reference, on real tokens.
+
+    `error` is the relative L2 error, inf where only one side is finite. `uneven` is the 90 %
+    quantile of the rows' relative errors over their median: 1.3 to 1.8 for honest noise, more where
+    some positions are worse off than others.
+    """
+
+    error: float
+    uneven: float = 1.0
+
+
+def grown(
+    engine: Engine, floors: Mapping[str, float], proven: frozenset[str], stop: int
+) -> Iterator[Grown]:
+    """The first unexplained tensor of each step and rank.
+
+    Outputs not `proven` by replay are judged, and whatever follows a gap in the dump. Nothing from
+    position `stop` of the execution order on is: a proven fault explains it.
+    """
+    walk = _Walk(engine, floors)
+    seen: dict[Place, list[Pair]] = {}
+    done: set[Place] = set()
+    for pair in engine.comparison.pairs:
+        tensor = pair.reference
+        place = (tensor.step, tensor.rank)
+        if not _is_activation(pair) or place in done or tensor.order >= stop:
+            continue
+        earlier = seen.setdefault(place, [])
+        unproven = tensor.slot != "input" and tensor.id not in proven
+        if unproven or _after_gap(engine, pair, proven):
+            found = walk.judged(pair, earlier)
+            if found is not None:
+                done.add(place)
+                yield found
+        earlier.append(pair)
+
+
+class _Walk:
+    """Errors along the execution order, each read once and only if a judgement asks for it."""
+
+    def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
+        self.engine, self.floors = engine, floors
+        self._known: dict[str, Difference] = {}
+        seen = (p for p in engine.comparison.pairs if _is_activation(p))
+        self._blocks = Counter(block_of(p.reference.module) for p in seen)
+
+    def of(self, pair: Pair) -> Difference:
+        """The difference of a pair."""
+        if pair.reference.id not in self._known:
+            self._known[pair.reference.id] = difference(self.engine, pair)
+        return self._known[pair.reference.id]
+
+    def judged(self, pair: Pair, earlier: Sequence[Pair]) -> Grown | None:
+        """Whether a tensor's error exceeds what came before it explains."""
+        call, floor = self.engine.call_of(pair.reference), self.floors[pair.reference.id]
+        error = self.of(pair).error
+        if call is None or math.isnan(error) or not floor:
+            return None
+        handed = self._handed(call) if pair.reference.slot != "input" else None
+        limit = self._limit(pair, earlier, handed)
+        if error <= limit:
+            return None
+        before = earlier[-1].reference.operator if earlier else ""
+        return Grown(pair, call, error / limit if limit else math.inf, before, handed is not None)
+
+    def _handed(self, call: OperatorCall) -> float | None:
+        """The largest error among the float inputs as captured; None where there are none."""
+        pairs = [self.engine.pair_of.get(t.id) for t in call.inputs.values() if "float" in t.dtype]
+        errors = [self.of(p).error for p in pairs if p is not None and p.stats is not None]
+        return max(errors) if errors else None
+
+    def _limit(self, pair: Pair, earlier: Sequence[Pair], handed: float | None) -> float:
+        """Relative error up to which a tensor is explained."""
+        floor = self.floors[pair.reference.id]
+        if handed is not None:
+            return GAIN * math.hypot(handed, FIRST / GAIN * floor)
+        near = [p for p in earlier[-_WINDOW:] if not math.isnan(self.of(p).error)]
+        level = max((self.of(p).error for p in near), default=0.0)
+        previous = _one_block_before(pair, earlier)
+        if previous is None:
+            return max(self._first(pair, near, level) * floor, GAIN * level)
+        before = self.of(previous).error
+        if before == 0 == level:
+            return floor  # the same kernels: the block before was equal to the last bit
+        return GROWTH * math.hypot(max(before, level), floor)
+
+    def _first(self, pair: Pair, near: Sequence[Pair], level: float) -> float:
+        """Floors that a tensor may show which nothing like it came before."""
+        block = block_of(pair.reference.module)
+        inside = any(block_of(p.reference.module) == block for p in near)
+        if level > 0 or block is None or inside or self._blocks[block] > _SEVERAL:
+            return FIRST
+        uneven = self.of(pair).uneven
+        return FIRST_BLOCK if uneven <= UNEVEN or math.isinf(uneven) else FIRST_UNEVEN
+
+
+def _is_activation(pair: Pair) -> bool:
+    """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
+    t = pair.reference
+    kinds = {formats.kind(t.dtype), formats.kind(pair.candidate.dtype)}
+    codes = {d for d in (t.dtype, pair.candidate.dtype) if d.startswith("float8")}
+    comparable = kinds == {"float"} and (not codes or t.dtype == pair.candidate.dtype)
+    return t.pass_ == "forward" and comparable and pair.stats is not None
+
+
+def _after_gap(engine: Engine, pair: Pair, proven: frozenset[str]) -> bool:
+    """Whether an operator shortly before an input left no output, or one that no replay proves.
+
+    Otherwise what is handed in was made, or merely gathered, by operators that are proven.
+    """
+    order = pair.reference.order
+    calls = [
+        c
+        for c in engine.reference.values()
+        if (c.step, c.rank) == (pair.reference.step, pair.reference.rank) and c.order < order
+    ]
+    near = sorted(calls, key=lambda c: c.order)[-_GAP:]
+    return any(not c.outputs or any(t.id not in proven for t in c.outputs.values()) for c in near)
+
+
+def difference(engine: Engine, pair: Pair) -> Difference:
+    """Error of a pair on real tokens; NaN where it cannot be read."""
+    stats = pair.stats
+    if stats is None:
+        return Difference(math.nan)
+    if stats.equal == stats.count:
+        return Difference(0.0)
+    if pair.reference.size > _LARGEST:
+        return Difference(METRICS["relative_l2"](stats))
+    try:
+        a = exact_values(engine.run_reference.read(pair.reference.id), pair.reference.dtype)
+        b = exact_values(engine.run_candidate.read(pair.candidate.id), pair.candidate.dtype)
+    except LoadError:
+        return Difference(math.nan)
+    place = (pair.reference.step, pair.reference.rank)
+    return _difference(a, b, counted(a.shape, engine.real.get(place)))
+
+
+def _difference(a: Array, b: Array, valid: Array) -> Difference:
+    finite = np.isfinite(a) & np.isfinite(b)
+    if np.any(np.isfinite(a) != np.isfinite(b)):
+        return Difference(math.inf)
+    kept = valid & finite
+    energy = (np.where(kept, b, 0.0) - np.where(kept, a, 0.0)) ** 2
+    size = np.where(kept, a, 0.0) ** 2
+    total = float(size.sum())
+    if total == 0:
+        return Difference(0.0 if energy.sum() == 0 else math.inf)
+    error = math.sqrt(float(energy.sum()) / total)
+    if a.ndim < 2:
+        return Difference(error)
+    norms = size.sum(-1)
+    rows = np.sqrt(energy.sum(-1)[norms > 0] / norms[norms > 0])
+    middle = float(np.median(rows))
+    return Difference(error, float(np.quantile(rows, 0.9)) / middle if middle else math.inf)
+
+
+def _one_block_before(pair: Pair, earlier: Sequence[Pair]) -> Pair | None:
+    """The same tensor of the same operator in the block before."""
+    tensor = pair.reference
+    block = block_of(tensor.module)
+    if not block:
+        return None
+    module = re.sub(rf"(?<![\w]){block}(?![\w])", str(block - 1), tensor.module, count=1)
+    same = (module, tensor.op, tensor.slot, tensor.argument, tensor.call)
+    for each in reversed(earlier):
+        t = each.reference
+        if (t.module, t.op, t.slot, t.argument, t.call) == same:
+            return each
+    return None

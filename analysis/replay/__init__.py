@@ -1,0 +1,1 @@
+"""Operators recomputed in float64 from each run's own dumped inputs."""
