@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.floor import floors
-from analysis.localise.places import Explain, findings_of
+from analysis.localise.places import Explain, findings_of, with_parted
+from analysis.localise.replicas import parted
 from analysis.localise.setup import Given, differences
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect, suspects
@@ -60,6 +61,7 @@ def diagnose(
     suspected = suspects(replayed)
     unexplained_growth = _grown(engine, replayed, suspected, given)
     found = findings_of(given, suspected, unexplained_growth, sites, explain)
+    found = with_parted(found, parted(comparison, reference, candidate), sites)
     return Diagnosis(
         comparison=comparison.id,
         verdict=_verdict(found, replayed),

@@ -16,6 +16,16 @@ _UNKNOWN_MEANS = (
     "rounding."
 )
 _UNKNOWN_CHECK = ("Rerun the operator alone on the dumped inputs and compare with float64.",)
+_PARTED_TITLE = "Ranks that should hold the same values do not"
+_PARTED_MEANS = (
+    "Ranks {rank} and {other_rank} of the {side} differ here by {times} times what rounding "
+    "allows, while ranks that share such a tensor must agree to the last bit. Tensors like it: "
+    "{places}."
+)
+_PARTED_CHECK = (
+    "Check the collective that makes the ranks equal (all-reduce, broadcast) and its group.",
+    "Check that all ranks were given the same weights, inputs and random seed.",
+)
 _SETUP_CHECK = "Compare again once the runs start alike: nothing after this point can be judged."
 _FALLS = "The unexplained error falls from {before} to {after} times what rounding allows."
 _SIZE = "The error is {before} times what rounding allows."
@@ -33,6 +43,9 @@ class Text:
 
 def describe(finding: Finding) -> Text:
     """The words for a finding, from its best hypothesis; without one it says so."""
+    if finding.facts.get("sign") == "replicas":
+        facts = {**finding.facts, "side": finding.side, "times": f"{finding.facts['times']:.3g}"}
+        return Text(_PARTED_TITLE, _filled(_PARTED_MEANS, facts), _PARTED_CHECK)
     if not finding.hypotheses:
         return Text(_UNKNOWN_TITLE, _UNKNOWN_MEANS, _UNKNOWN_CHECK)
     best = finding.hypotheses[0]
