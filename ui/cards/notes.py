@@ -12,12 +12,16 @@ from charts.names import for_html
 from core.annotations import Annotation, Status
 from core.errors import ExplorerError
 from core.numbers import ago
-from language import _
+from language import _, say
 from store.workspace import Workspace
 from ui.frame import View
 from ui.markup import heading, muted
 
-_STATUSES: dict[Status, str] = {"note": "Note", "seen": "Seen", "accepted": "Accepted"}
+_STATUSES: dict[Status, str] = {
+    "note": say("Note"),
+    "seen": say("Seen"),
+    "accepted": say("Accepted"),
+}
 
 
 def button(view: View, target: str) -> None:
