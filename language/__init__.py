@@ -11,6 +11,7 @@ it up to date with the code.
 """
 
 from language.catalogue import LANGUAGES, current, use
+from language.dates import day
 from language.said import (
     Said,
     listing,
@@ -31,6 +32,7 @@ __all__ = [
     "Said",
     "_",
     "current",
+    "day",
     "listing",
     "n_",
     "restored",

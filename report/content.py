@@ -18,7 +18,7 @@ from core.comparison import Comparison, Judgement, RunSummary
 from core.findings import Diagnosis, Finding, Hypothesis
 from core.numbers import UNDEFINED, count, error, share, times_floor
 from core.words import head, word
-from language import Said, _, listing, say, told
+from language import Said, _, day, listing, say, told
 from metrics import METRICS
 from report.document import Chart, Part, Report, Section, Steps, Table, Text
 from report.redaction import Redactor
@@ -204,7 +204,7 @@ def _notes(choices: Choices) -> Section:
     rows = [
         (
             told(head(note.status)), note.target, note.text, note.link,
-            note.expires.isoformat() if note.expires else "", note.created.date().isoformat(),
+            day(note.expires) if note.expires else "", day(note.created),
         )
         for note in notes
     ]  # fmt: skip

@@ -73,7 +73,7 @@ def _item(note: Annotation, *, with_place: bool) -> str:
     if note.expires is not None:
         expired = note.has_expired(today)
         until = _("expired {day}") if expired else _("until {day}")
-        word += f", {until.format(day=note.expires.isoformat())}"
+        word += f", {until.format(day=day(note.expires))}"
     link = ""
     if note.link:
         href = html.escape(note.link)
