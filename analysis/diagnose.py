@@ -22,6 +22,7 @@ from core.comparison import Comparison
 from core.findings import Diagnosis, DiagnosisVerdict, Finding, Hypothesis, Replay
 from core.runs import Array, Run
 from core.tensors import TensorInfo
+from language import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,5 +160,6 @@ def _not_replayed(replayed: Iterable[Replayed]) -> dict[str, str]:
     done = {o.reference.side.tensor.id for r in replayed for o in r.outputs if o.reference}
     reasons = {t.id: r.reason for r in replayed for t in outputs(r) if t.id not in done}
     return {
-        name: reason or "the function does not give this output" for name, reason in reasons.items()
+        name: reason or say("the function does not give this output")
+        for name, reason in reasons.items()
     }

@@ -12,9 +12,10 @@ from core.comparison import Pair, SummaryPair
 from core.errors import LoadError
 from core.runs import Array, Run
 from core.tensors import TensorInfo, TensorSummary
+from language import say
 from metrics import formats
 
-_NOTHING_SHARED = "neither holds values, and what the dumps say of them has nothing in common"
+_NOTHING_SHARED = say("neither holds values, and what the dumps say of them has nothing in common")
 
 
 def summary_of(chunks: Iterable[Array]) -> TensorSummary:
@@ -51,7 +52,7 @@ def summarised(runs: tuple[Run, Run], pair: Pair) -> Pair:
     try:
         summary = SummaryPair(_said(runs[0], a), _said(runs[1], b))
     except LoadError as error:
-        return replace(pair, problem=f"cannot be read: {error}")
+        return replace(pair, problem=say("cannot be read: {error}", error=error))
     problem = unrelated(summary, a, b)
     return replace(pair, problem=problem, summary=None if problem else summary)
 

@@ -65,7 +65,7 @@ def by_layer(view: View, made: Many) -> None:
     """Candidates against layers; a click opens the layer in that comparison."""
     grid = candidate_grid(made.tables)
     figure = block_heatmap(
-        grid, colour="both", metric=Metric("relative L2", 0.0), at="", title="layer",
+        grid, colour="both", metric=Metric(_("relative L2"), 0.0), at="", title="layer",
         theme=view.theme,
     )  # fmt: skip
     ids = {label: comparison for comparison, label in made.labels.items()}
@@ -179,7 +179,7 @@ def _answer(made: Many) -> str:
         return _("All {total} candidates agree with the reference to rounding.", total=total)
     return n_(
         "{number} of {total} candidates parts from the reference.",
-        "{number} of {total} candidates part from the reference.",
+        _("{number} of {total} candidates part from the reference."),
         off,
         total=total,
     )
