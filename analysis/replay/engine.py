@@ -60,9 +60,10 @@ class Engine:
         self._kinds: dict[tuple[str, ...], str] = {}
         self._wires: dict[tuple[str, ...], Mapping[str, tuple[str, ...]]] = {}
         self._failures: Counter[tuple[str, ...]] = Counter()
-        self._activations = [
-            t for t in reference.tensors.values() if t.pass_ == "forward" and t.size
-        ]
+        self._activations: dict[Place, list[TensorInfo]] = {}
+        for t in reference.tensors.values():
+            if t.pass_ == "forward" and t.size:
+                self._activations.setdefault((t.step, t.rank), []).append(t)
         self._last: tuple[OperatorCall, Function, Read] | None = None
 
     def pairs(self) -> list[CallPair]:
@@ -125,7 +126,7 @@ class Engine:
         """A call whose inputs were not all captured, with what the reference proves they were."""
         key = (function.kind, *_group(lead))
         known = self._wires.get(key, {})
-        near = around(lead, self._activations)
+        near = around(lead, self._activations.get((lead.step, lead.rank), []))
         tries = FEWER if self._failures[key] > 1 else TRIES
         ways = itertools.islice(completions(lead, function.kind, near, known), tries)
         for number, sources in enumerate(ways):
