@@ -44,7 +44,11 @@ def gather(view: View) -> Many:
         labels[record.id] = label if label not in labels.values() else f"{label} {record.id[:4]}"
     tables = {labels[record.id]: view.workspace.table(record.id) for record in records}
     made = Many(records, tables, labels)
-    st.html(f'<div class="px-title"><h1>{for_html(_answer(made), 300)}</h1></div>')
+    said = f'<div class="px-title"><h1>{for_html(_answer(made), 300)}</h1></div>'
+    if len(records) == 1:
+        hint = _("Compare another run with the same reference on Runs: it then stands beside this.")
+        said += f'<p class="px-says">{for_html(hint, 300)}</p>'
+    st.html(said)
     return made
 
 

@@ -81,9 +81,12 @@ def sides(diagnosis: Diagnosis, finding: Finding) -> None:
 
 def _bars(shown: tuple[Entry, ...] | list[Entry], at: str) -> None:
     prefix = common_prefix([f"{e.operator}." for e in shown])
+    several = {
+        e.operator for n, e in enumerate(shown) if e.operator in [o.operator for o in shown[:n]]
+    }
     rows = [
         (
-            _name(e, prefix, strong=e.tensor == at),
+            _name(e, prefix, strong=e.tensor == at, slot=e.operator in several),
             _bar(e),
             f"<b>{times_floor(e.times_floor)}</b>"
             if e.tensor == at
@@ -95,8 +98,10 @@ def _bars(shown: tuple[Entry, ...] | list[Entry], at: str) -> None:
     st.html(f'<div class="px-shares">{body}</div>')
 
 
-def _name(shown: Entry, prefix: str, *, strong: bool) -> str:
+def _name(shown: Entry, prefix: str, *, strong: bool, slot: bool) -> str:
+    """The operator's name, and the output's number where there are several."""
     text = shorten(f"{shown.operator}.".removeprefix(prefix).strip(".") or _whole(shown), 24)
+    text += f" .{shown.tensor.rpartition('.')[2]}" if slot else ""
     link = anchor(url.link("tensor", t=shown.tensor), text, mono=True, title=shown.operator)
     return f"<b>{link}</b>" if strong else link
 
