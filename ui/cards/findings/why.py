@@ -6,7 +6,7 @@ import math
 
 import streamlit as st
 
-from analysis.findings.texts import describe, title_of
+from analysis.findings.texts import title_of
 from analysis.views_distributions import axis_curve, concentration
 from charts.names import for_html
 from charts.profiles import axis_profile, title
@@ -32,7 +32,7 @@ def draw(finding: Finding) -> None:
         )
     )
     if not finding.hypotheses:
-        said = told(describe(finding).detail)
+        said = _("No known mechanism explains this error. The place is certain, the cause is open.")
         st.html(f'<p class="px-note">{muted(said)}</p>')
         return
     rows = [_row(h, best=n == 0) for n, h in enumerate(finding.hypotheses)]
