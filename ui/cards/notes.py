@@ -12,7 +12,7 @@ from charts.names import for_html
 from core.annotations import Annotation, Status
 from core.errors import ExplorerError
 from core.numbers import ago
-from language import _, say
+from language import _, day, say
 from store.workspace import Workspace
 from ui.frame import View
 from ui.markup import heading, muted
