@@ -113,9 +113,10 @@ def main() -> None:
     """Writes the catalogue of every language but the code's own."""
     FOLDER.mkdir(exist_ok=True)
     for code in list(LANGUAGES)[1:]:
+        catalogue = updated(code)  # read before the file is opened to be written
         with (FOLDER / f"{LOCALES[code]}.po").open("wb") as file:
             write_po(
-                file, updated(code), width=100, sort_by_file=True, ignore_obsolete=True,
+                file, catalogue, width=100, sort_by_file=True, ignore_obsolete=True,
                 include_lineno=False,
             )  # fmt: skip
 
