@@ -29,7 +29,7 @@ def draw(view: View) -> None:
     labels = {"forward": _("Forward"), "backward": _("Backward")}
     with st.container(horizontal=True, vertical_alignment="center", key="steps-head"):
         st.html(heading(_("Step by step"), aside))
-        way = next(iter(options))
+        way: Direction = next(iter(options.values()))
         if len(options) > 1:
             way = url.choose(
                 _("Direction"), options, key="way", labels=labels, style="segments", visible=False
