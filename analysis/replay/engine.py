@@ -100,10 +100,11 @@ class Engine:
         named = kind_of(lead.op or lead.module_class)
         known = self._kinds.get(_group(lead), named)
         function = FUNCTIONS.get(known)
-        if pair.reference and function and missing(pair.reference, function.kind):
-            return self._wired(pair, pair.reference, function)
         fitted = self._fitted(lead, function) if function else None
-        if fitted is None or fitted.ratio > TRUSTED:
+        doubtful = fitted is None or fitted.ratio > TRUSTED
+        if doubtful and pair.reference and function and missing(pair.reference, function.kind):
+            return self._wired(pair, pair.reference, function)
+        if doubtful:
             other = self._inferred(lead, named)
             if other is not None:
                 function, fitted = other
