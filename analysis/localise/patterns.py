@@ -74,7 +74,7 @@ class Projections:
         return Pattern(name, projected / math.sqrt(noise), share, projected / norm)
 
     def rows(self) -> Iterator[Pattern]:
-        """The worst row's factor, the worst column's factor and the worst column's offset."""
+        """The worst row's factor and all together, the worst column's factor and its offset."""
         if self.error.ndim < 2:
             return
         before = tuple(range(self.error.ndim - 1))
@@ -93,7 +93,11 @@ class Projections:
             z = np.where(norm > 0, projected / np.sqrt(norm + shared * norm**2), 0.0)
             explained = np.where(norm > 0, projected**2 / norm, 0.0)
         worst = int(np.argmax(np.abs(z)))
-        return Pattern(name, float(z.flat[worst]), float(np.sum(explained)) / self.energy)
+        # Together they scatter like chi-square: many rows a little off count as one far off.
+        used = max(1, int(np.count_nonzero(norm > 0)))
+        together = (float(np.sum(z**2)) - used) / math.sqrt(2 * used)
+        largest = max(abs(float(z.flat[worst])), together if name == "row_factor" else 0.0)
+        return Pattern(name, largest, float(np.sum(explained)) / self.energy)
 
 
 def patterns(part: Part, function: Function | None, attributes: Attributes) -> Iterator[Pattern]:

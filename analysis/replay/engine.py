@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import analysis.replay.functions  # noqa: F401  registers the reference functions
-from analysis.replay.attributes import recorded
+from analysis.replay.attributes import recorded, suggested
 from analysis.replay.backward import replay_backward
 from analysis.replay.calls import CallKey, calls_of, key_of
 from analysis.replay.fit import AT_FLOOR, UNFIT, Fit, fit, measured
@@ -136,7 +136,8 @@ class Engine:
         try:
             if not thorough:
                 values = self._read(call, function)
-                known = Fit(recorded(function, call.attributes, _name(call)), (), "", 0.0)
+                start = suggested(function, call.attributes, _name(call))
+                known = Fit({**start, **recorded(function, call.attributes)}, (), "", 0.0)
                 kept = self._fits.get((function.kind, *_group(call)), known)
                 if _ratio(values, function, kept, self._valid(values)) > AT_FLOOR:
                     return None
@@ -167,7 +168,8 @@ class Engine:
             ratio = _ratio(values, function, kept, valid)
             if ratio <= max(AT_FLOOR, kept.ratio):
                 return replace(kept, ratio=ratio)
-        found = fit(values, function, recorded(function, call.attributes, _name(call)), valid)
+        start = suggested(function, call.attributes, _name(call))
+        found = fit(values, function, recorded(function, call.attributes), valid, start)
         if found is not None and found.ratio <= TRUSTED:
             self._fits[key] = found
         return found

@@ -62,14 +62,20 @@ def measured(
 
 
 def fit(
-    read: Read, function: Function, known: Attributes, valid: Mapping[str, Array]
+    read: Read,
+    function: Function,
+    known: Attributes,
+    valid: Mapping[str, Array],
+    start: Attributes,
 ) -> Fit | None:
     """Fit what `known` leaves open; None where the function cannot be applied at all.
+
+    `start` are defaults for this call where it has better ones than the function.
 
     Listed values first, one attribute at a time, then the function's own estimate, then free values
     by golden section; each is kept only if it improves the fit clearly.
     """
-    search = _Search(read, function, dict(known), valid)
+    search = _Search(read, function, known, valid, start)
     search.listed()
     if search.ratio() > AT_FLOOR:
         search.estimated()
@@ -79,7 +85,7 @@ def fit(
     if not search.applied:
         return None
     operands = search.operand_format()
-    names = tuple(n for n, v in search.best.items() if known.get(n, function.defaults.get(n)) != v)
+    names = tuple(n for n, v in search.best.items() if search.initial.get(n) != v)
     return Fit(search.best, names, operands, search.ratio(operands))
 
 
@@ -87,11 +93,17 @@ class _Search:
     """Coordinate descent over attributes; the cost is the squared error in units of the floor."""
 
     def __init__(
-        self, read: Read, function: Function, known: dict[str, Fact], valid: Mapping[str, Array]
+        self,
+        read: Read,
+        function: Function,
+        known: Attributes,
+        valid: Mapping[str, Array],
+        start: Attributes,
     ) -> None:
         self.read, self.function, self.valid = read, function, valid
         self.known = frozenset(known)
-        self.best = {**function.defaults, **known}
+        self.initial: dict[str, Fact] = {**function.defaults, **start, **known}
+        self.best = dict(self.initial)
         self.applied = False
         self.lowest = math.inf
 
@@ -154,18 +166,28 @@ class _Search:
         self._try({**self.best, **{n: v for n, v in solved.items() if n not in self.known}})
 
     def free(self) -> None:
-        """Golden section on the logarithm of every continuous attribute, within a factor of ten."""
-        for name in self.function.continuous:
-            if name in self.known:
-                continue
-            start = self._numeric(name)
-            if start:
-                value = _golden(partial(self._at, name), start / 10, start * 10)
-                self._try({**self.best, name: value})
+        """Golden section on the logarithm of a continuous attribute, within a factor of ten.
+
+        The one that helps most goes first: a wrong one may help a little and hide the right one.
+        """
+        for _ in self.function.continuous:
+            tried = [self._optimum(n) for n in self.function.continuous if n not in self.known]
+            best = min(tried, default=None, key=lambda found: found[0])
+            if best is None or not self._try(best[1]) or self.ratio() <= AT_FLOOR:
+                return
+
+    def _optimum(self, name: str) -> tuple[float, dict[str, Fact]]:
+        """The best value of one attribute with the others as they are, and its cost."""
+        start = self._numeric(name)
+        if not start:
+            return math.inf, self.best
+        value = _golden(partial(self._at, name), start / 10, start * 10)
+        return self._at(name, value), {**self.best, name: value}
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""
-        for name, default in self.function.defaults.items():
+        for name in self.function.options:
+            default = self.initial[name]
             if name not in self.known and self.best[name] != default:
                 cost = self.cost({**self.best, name: default})
                 if cost is not None and cost < self.lowest + CLEARLY:
@@ -175,6 +197,8 @@ class _Search:
         value = self.best[name]
         if value == "auto" and name == "scale" and self.read.given.floats:
             return float(self.read.given.floats[0].shape[-1] ** -0.5)
+        if value == 0:  # off by default: begin with the first value that is on
+            value = next((v for v in self.function.options[name] if v), 0.0)
         return float(value) if isinstance(value, int | float) else 0.0
 
     def _at(self, name: str, value: float) -> float:
