@@ -93,11 +93,19 @@ class Projections:
             z = np.where(norm > 0, projected / np.sqrt(norm + shared * norm**2), 0.0)
             explained = np.where(norm > 0, projected**2 / norm, 0.0)
         worst = int(np.argmax(np.abs(z)))
-        # Together they scatter like chi-square: many rows a little off count as one far off.
-        used = max(1, int(np.count_nonzero(norm > 0)))
-        together = (float(np.sum(z**2)) - used) / math.sqrt(2 * used)
-        largest = max(abs(float(z.flat[worst])), together if name == "row_factor" else 0.0)
+        largest = float(z.flat[worst])
+        if name == "row_factor" and self.part.side.answer.common_compute:
+            largest = max(abs(largest), _together(z, norm > 0))
         return Pattern(name, largest, float(np.sum(explained)) / self.energy)
+
+
+def _together(z: Array, used: Array) -> float:
+    """All rows at once, by chi-square: many a little off count as one far off.
+
+    Only where the function says what a row may share; rounded operands of a product share too.
+    """
+    number = max(1, int(np.count_nonzero(used)))
+    return (float(np.sum(z**2)) - number) / math.sqrt(2 * number)
 
 
 def patterns(part: Part, function: Function | None, attributes: Attributes) -> Iterator[Pattern]:
