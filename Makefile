@@ -51,7 +51,7 @@ $(VENV)/run: requirements.txt $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-$(VENV)/test: requirements.txt requirements-dev.txt recorder/pyproject.toml $(VENV)/bin/python
+$(VENV)/test: requirements.txt requirements-cluster.txt requirements-dev.txt recorder/pyproject.toml $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.comparison import Tolerance
 from core.runs import Run, nbytes
+from metrics import CPU
 
 # Statistics and content digests of a tensor are those of its pieces put together in order, whoever
 # measured them: another size would give other digests. A multiple of the engine's segments.
@@ -49,6 +50,7 @@ class Batch:
     tasks: tuple[Task, ...]
     nbytes: int
     threads: int
+    device: str
 
 
 def pieces_of(size: int) -> int:
@@ -62,6 +64,7 @@ def batches(
     *,
     known: Collection[Piece] = (),
     threads: int = 1,
+    device: str = CPU,
 ) -> Iterator[Batch]:
     """All pieces that are not `known` yet, in order; `threads` may work on each batch."""
     held: list[Task] = []
@@ -70,10 +73,10 @@ def batches(
         held.append(task)
         total += task_bytes(runs, task)
         if total >= BATCH_BYTES or len(held) == BATCH_TENSORS:
-            yield _batch(runs, held, total, threads)
+            yield Batch(*_only(runs, held), tuple(held), total, threads, device)
             held, total = [], 0
     if held:
-        yield _batch(runs, held, total, threads)
+        yield Batch(*_only(runs, held), tuple(held), total, threads, device)
 
 
 def task_bytes(runs: tuple[Run, Run], task: Task) -> int:
@@ -109,11 +112,12 @@ def _tasks(
             yield Task(number, subject, wanted[0], count)
 
 
-def _batch(runs: tuple[Run, Run], tasks: Sequence[Task], total: int, threads: int) -> Batch:
+def _only(runs: tuple[Run, Run], tasks: Sequence[Task]) -> tuple[Run, Run]:
+    """Both runs with the tensors of the tasks alone."""
     names: Mapping[int, dict[str, None]] = {0: {}, 1: {}}
     for task, side in itertools.product(tasks, (0, 1)):
         name = (task.subject.reference, task.subject.candidate)[side]
         if name is not None:
             names[side][name] = None
     reference, candidate = (run.only(names[side]) for side, run in enumerate(runs))
-    return Batch(reference, candidate, tuple(tasks), total, threads)
+    return reference, candidate

@@ -1,94 +1,119 @@
-"""A judgement in the light of a diagnosis: replay floors, and findings instead of thresholds."""
+"""A judgement that knows the diagnosis: who adds error is measured, not inferred from sizes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
 
-from core.comparison import Comparison, Judgement, Pair, Verdict
-from core.findings import Diagnosis, Finding, Replay
+from analysis.findings.texts import describe
+from core.comparison import Comparison, Judgement, Verdict
+from core.findings import Diagnosis, Finding, FloorKind, Replay
+from core.numbers import count, times_floor
+from language import say
 
-_Number = Literal["floor", "times", "inherited", "added"]
+_SHOWN: Mapping[str, Verdict] = {"fault": "fault", "setup": "fault", "watch": "watch"}
 
 
-def diagnosed(comparison: Comparison, judged: Judgement, diagnosis: Diagnosis) -> Judgement:
-    """The judgement with a replay's numbers where there is one and the findings' verdicts.
+def diagnosed(comparison: Comparison, judgement: Judgement, diagnosis: Diagnosis) -> Judgement:
+    """The judgement of the same comparison with verdicts and `added` from the replay.
 
-    A pair named by a finding is a fault; one that was off by the statistics is inherited when a
-    finding stands before it, and rounding when none does. `times_floor` of a replayed output is
-    R of the candidate, without what was handed to it.
+    A finding's tensor carries the finding's verdict (a setup difference counts as a fault: the runs
+    part there). What was replayed and is no finding only inherits, or is rounding; what could not
+    be replayed keeps its verdict from sizes unless a finding explains it. `added` of a replayed
+    output is the larger own error of the two sides in units of the operator's floor, and its
+    `floor_kinds` says so; `times_floor` stays the whole error, what was handed on included, in
+    units of the depth law: an operator's own floor knows nothing of what came before it. A
+    tolerance of the user's overrules all of this, and so the judgement is returned as it is.
     """
-    by_id = {r.tensor: r for r in diagnosis.replays}
-    found = {f.tensor: f for f in reversed(diagnosis.findings) if f.tensor}
-    replays = [by_id.get(p.reference.id) for p in comparison.pairs]
-    verdicts = _verdicts(comparison, judged, found)
-    first = _first(comparison.pairs, diagnosis.findings)
-    kinds = zip(judged.floor_kinds, replays, strict=True)
-    return replace(
-        judged,
-        verdict=_overall(judged, diagnosis),
+    if comparison.settings.tolerance is not None or diagnosis.verdict == "uncompared":
+        return judgement
+    replays = {replay.tensor: replay for replay in diagnosis.replays}
+    found = _found(diagnosis)
+    verdicts, added = [], []
+    for n, pair in enumerate(comparison.pairs):
+        tensor = pair.reference.id
+        verdicts.append(_verdict(judgement, n, found.get(tensor), bool(diagnosis.findings)))
+        added.append(_added(judgement.added[n], replays.get(tensor)))
+    first = _first(comparison, diagnosis)
+    judged = replace(
+        judgement,
+        verdict=_overall(judgement, diagnosis),
         first_divergence=first,
-        floors=_numbers(comparison, judged.floors, replays, "floor"),
-        times_floor=_numbers(comparison, judged.times_floor, replays, "times"),
-        inherited=_numbers(comparison, judged.inherited, replays, "inherited"),
-        added=_numbers(comparison, judged.added, replays, "added"),
-        verdicts=verdicts,
-        floor_kinds=tuple(k if r is None else r.floor_kind for k, r in kinds),
+        verdicts=tuple(verdicts),
+        added=tuple(added),
+        floor_kinds=_kinds(comparison, judgement, replays),
     )
+    sentence, detail = _words(judged, diagnosis)
+    return replace(judged, sentence=sentence, detail=detail)
 
 
-def _overall(judged: Judgement, diagnosis: Diagnosis) -> Verdict:
-    """Different inputs or weights fail a comparison as a fault does; thin coverage never passes."""
-    if diagnosis.verdict in ("fault", "setup"):
-        return "fault"
-    if diagnosis.verdict == "watch":
-        return "watch"
-    return "uncompared" if judged.verdict == "uncompared" else "rounding"
+def _found(diagnosis: Diagnosis) -> dict[str, Finding]:
+    """The most important finding of each tensor."""
+    found: dict[str, Finding] = {}
+    for finding in diagnosis.findings:
+        found.setdefault(finding.tensor, finding)
+    return found
 
 
-def _first(pairs: Sequence[Pair], findings: Sequence[Finding]) -> int | None:
-    """The pair of the first finding that one of the pairs shows."""
-    places = {p.reference.id: n for n, p in enumerate(pairs)}
-    return next((places[f.tensor] for f in findings if f.tensor in places), None)
+def _verdict(judgement: Judgement, n: int, finding: Finding | None, any_finding: bool) -> Verdict:
+    before = judgement.verdicts[n]
+    if before == "uncompared":
+        return before
+    if finding is not None:
+        return _SHOWN[finding.verdict]
+    if before in ("fault", "watch", "inherited"):
+        return "inherited" if any_finding else "rounding"
+    return before
 
 
-def _verdicts(
-    comparison: Comparison, judged: Judgement, found: dict[str, Finding]
-) -> tuple[Verdict, ...]:
-    verdicts: list[Verdict] = []
-    after = False
-    for pair, before in zip(comparison.pairs, judged.verdicts, strict=True):
-        finding = found.get(pair.reference.id)
-        if finding is not None:
-            after = True
-            verdicts.append("watch" if finding.verdict == "watch" else "fault")
-        elif before in ("rounding", "uncompared"):
-            verdicts.append(before)
-        else:
-            verdicts.append("inherited" if after else "rounding")
-    return tuple(verdicts)
+def _added(before: float, replay: Replay | None) -> float:
+    if replay is None:
+        return before
+    ratios = [r for r in (replay.ratio_candidate, replay.ratio_reference) if not math.isnan(r)]
+    return max(ratios, default=before)
 
 
-def _numbers(
-    comparison: Comparison, before: Sequence[float], replays: Sequence[Replay | None], what: _Number
-) -> tuple[float, ...]:
-    return tuple(
-        value if replay is None else _number(pair, replay, what)
-        for pair, value, replay in zip(comparison.pairs, before, replays, strict=True)
+def _kinds(
+    comparison: Comparison, judgement: Judgement, replays: Mapping[str, Replay]
+) -> tuple[FloorKind, ...]:
+    pairs = zip(comparison.pairs, judgement.floor_kinds, strict=True)
+    found = ((replays.get(pair.reference.id), kind) for pair, kind in pairs)
+    return tuple(kind if replay is None else replay.floor_kind for replay, kind in found)
+
+
+def _first(comparison: Comparison, diagnosis: Diagnosis) -> int | None:
+    wanted = next((f.tensor for f in diagnosis.findings if f.tensor), None)
+    numbers = (n for n, pair in enumerate(comparison.pairs) if pair.reference.id == wanted)
+    return next(numbers, None)
+
+
+def _overall(judgement: Judgement, diagnosis: Diagnosis) -> Verdict:
+    if diagnosis.findings:
+        return _SHOWN[diagnosis.findings[0].verdict]
+    return "uncompared" if judgement.verdict == "uncompared" else "rounding"
+
+
+def _words(judged: Judgement, diagnosis: Diagnosis) -> tuple[str, str]:
+    done = count(len(diagnosis.replays))
+    if not diagnosis.findings:
+        if judged.verdict == "uncompared":
+            return judged.sentence, judged.detail
+        largest = max((a for a in judged.added if not math.isnan(a)), default=math.nan)
+        return say("The two runs agree to rounding."), say(
+            "{n} outputs were recomputed in float64 from their own inputs; none is further from "
+            "them than {times} what rounding allows.",
+            n=done,
+            times=times_floor(largest),
+        )
+    first = diagnosis.findings[0]
+    text = describe(first)
+    where = first.operator or first.module or say("the model itself")
+    later = Counter(judged.verdicts)["inherited"]
+    return say("{title}: {where}.", title=text.title, where=where), say(
+        "{detail} {later} pairs inherit the error; {n} outputs were recomputed in float64.",
+        detail=text.detail,
+        later=count(later),
+        n=done,
     )
-
-
-def _number(pair: Pair, replay: Replay, what: _Number) -> float:
-    """One number of a replay in the judgement's units; NaN where it is unknown."""
-    if what == "floor":
-        stats = pair.stats
-        energy = stats.moments.reference.energy if stats and stats.finite else None
-        return replay.floor / float((energy / stats.finite).sqrt()) if stats and energy else 0.0
-    if what == "times":
-        return replay.ratio_candidate
-    error = replay.propagated if what == "inherited" else replay.local_candidate
-    if replay.floor == 0:
-        return error if error == 0 or math.isnan(error) else math.inf
-    return error / replay.floor

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from core.comparison import Comparison, Judgement, Pair, RunSummary
-from core.tensors import TensorInfo
+from core.adaptation import Adaptation
+from core.comparison import Comparison, Judgement, Pair, RunSummary, SummaryPair
+from core.coverage import Coverage
+from core.tensors import TensorInfo, TensorSummary
 from metrics import METRICS
 
 SCHEMA_VERSION = 1
@@ -27,11 +29,12 @@ def comparison_json(comparison: Comparison, judgement: Judgement) -> dict[str, A
         "tolerance": _tolerance(comparison),
         "counts": {
             "pairs": len(comparison.pairs),
-            "compared": sum(p.stats is not None for p in comparison.pairs),
+            "compared": sum(p.is_compared for p in comparison.pairs),
             "unmatched_reference": len(comparison.unmatched_reference),
             "unmatched_candidate": len(comparison.unmatched_candidate),
             "problems": sum(p.problem is not None for p in comparison.pairs),
         },
+        "coverage": None if comparison.coverage is None else _coverage(comparison.coverage),
         "first_divergence": None if first is None else _divergence(comparison, pairs, first),
         "pairs": pairs,
         "unmatched": {
@@ -67,6 +70,39 @@ def _run(run: RunSummary) -> dict[str, Any]:
     }
 
 
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    shares = {"tensors": coverage.tensors, "bytes": coverage.nbytes, "modules": coverage.modules}
+    return {
+        **{name: {"compared": s.compared, "total": s.total} for name, s in shares.items()},
+        "suggested": coverage.suggested,
+        "oddities": [
+            {"check": o.check, "side": o.side, "count": o.count, "places": list(o.places)}
+            for o in coverage.oddities
+        ],
+        "unmatched": [
+            {"side": m.side, "module": m.module, "tensors": m.tensors} for m in coverage.unmatched
+        ],
+    }
+
+
+def _adaptation(adaptation: Adaptation) -> dict[str, Any]:
+    return {
+        "steps": [
+            {
+                "side": step.side,
+                "operation": step.operation,
+                "arguments": list(step.arguments),
+                "before": [list(shape) for shape in step.before],
+                "after": [list(shape) for shape in step.after],
+            }
+            for step in adaptation.steps
+        ],
+        "reference_parts": [t.id for t in adaptation.reference_parts],
+        "candidate_parts": [t.id for t in adaptation.candidate_parts],
+        "error": number(adaptation.error),
+    }
+
+
 def _name(tensor: TensorInfo) -> dict[str, Any]:
     return {
         "name": tensor.id,
@@ -86,17 +122,35 @@ def _pair(pair: Pair, judgement: Judgement, n: int) -> dict[str, Any]:
             "method": pair.match.method,
             "confidence": pair.match.confidence,
             "note": pair.match.note,
+            "suggested": pair.match.is_suggested,
+            "adaptation": None if pair.adaptation is None else _adaptation(pair.adaptation),
         },
         "dtype": {"reference": pair.reference.dtype, "candidate": pair.candidate.dtype},
-        "shape": list(pair.reference.shape),
+        "shape": list(pair.shape),
         "verdict": judgement.verdicts[n],
         "times_floor": number(judgement.times_floor[n]),
         "added": number(judgement.added[n]),
         "problem": pair.problem,
+        "summary": None if pair.summary is None else _summary(pair.summary),
         "metrics": None
         if stats is None
         else {name: number(metric(stats)) for name, metric in METRICS.items()},
     }
+
+
+def _summary(pair: SummaryPair) -> dict[str, Any]:
+    return {"reference": _said(pair.reference), "candidate": _said(pair.candidate)}
+
+
+def _said(summary: TensorSummary) -> dict[str, Any]:
+    numbers = {name: getattr(summary, name) for name in ("minimum", "maximum", "mean", "norm")}
+    told = {name: None if value is None else _told(value) for name, value in numbers.items()}
+    return {**told, "checksum": summary.checksum or None}
+
+
+def _told(value: float) -> float | str:
+    """A number that a dump states; unlike a metric's, its NaN is a statement."""
+    return "nan" if math.isnan(value) else number(value) or 0.0
 
 
 def _divergence(comparison: Comparison, pairs: list[dict[str, Any]], first: int) -> dict[str, Any]:

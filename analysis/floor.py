@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from analysis import summaries
 from core.comparison import Pair, Tolerance
 from core.tensors import TensorInfo
 from metrics import formats
@@ -65,10 +66,16 @@ def floors(pairs: Sequence[Pair]) -> tuple[float, ...]:
         one = _one_operator(pair, lengths[_operator_key(tensor)])
         if one and tensor.pass_ != "parameter":
             one = max(one, upstream.get(place, 0.0))
-            if pair.stats is not None and pair.stats.equal < pair.stats.count:
+            if _differs(pair):
                 upstream[place] = one
         found.append(one * _DEPTH_FACTOR * math.sqrt(depth))
     return tuple(found)
+
+
+def _differs(pair: Pair) -> bool:
+    if pair.stats is not None:
+        return pair.stats.equal < pair.stats.count
+    return pair.summary is not None and summaries.differs(pair.summary)
 
 
 def _one_operator(pair: Pair, length: int) -> float:

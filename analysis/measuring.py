@@ -92,6 +92,7 @@ def _piece(batch: Batch, task: Task, piece: int, sides: list[_Side | None]) -> M
             shape=ours.tensor.shape,
             start=piece * PIECE,
             threads=batch.threads,
+            device=batch.device,
         )
         try:
             for x, y in zip(ours, theirs, strict=True):

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from analysis.rows import facts_of, metric_of
 from core.comparison import Comparison, Judgement, Pair
-from core.numbers import shape
+from core.stats import FloatArray
 from metrics import METRICS
 
 _FACTS = [
     *("tensor", "operator", "module", "module_class", "op", "slot", "pass", "step", "rank", "call"),
     *("order", "dtype_reference", "dtype_candidate", "shape", "elements"),
-    *("match", "match_note", "problem"),
+    *("match", "match_note", "confidence", "adaptation", "problem", "basis"),
 ]
 
 
 def pair_table(
-    comparison: Comparison, judgement: Judgement, metrics: Iterable[str] = METRICS
+    comparison: Comparison,
+    judgement: Judgement,
+    metrics: Iterable[str] = METRICS,
+    *,
+    values: Mapping[str, Sequence[float] | FloatArray] | None = None,
 ) -> pd.DataFrame:
-    """One row per pair in execution order; metrics of a pair with a problem are NaN.
+    """One row per pair in execution order; metrics of a pair without values are NaN.
 
-    `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair.
+    `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair, unless their
+    `values` are known.
     """
-    facts = pd.DataFrame([_facts(p) for p in comparison.pairs], columns=_FACTS)
+    facts = pd.DataFrame([facts_of(p) for p in comparison.pairs], columns=_FACTS)
     judged = pd.DataFrame(
         {
             "verdict": judgement.verdicts,
@@ -34,36 +40,12 @@ def pair_table(
             "floor": judgement.floors,
         }
     )
-    values = {
-        name: [
-            float("nan") if p.stats is None else METRICS[name](p.stats) for p in comparison.pairs
-        ]
-        for name in metrics
-    }
-    table = pd.concat([facts, judged, pd.DataFrame(values, dtype="float64")], axis=1)
+    known = values or {}
+    numbers = {n: known[n] if n in known else _column(n, comparison.pairs) for n in metrics}
+    table = pd.concat([facts, judged, pd.DataFrame(numbers, dtype="float64")], axis=1)
     table.insert(0, "pair", range(len(table)))
     return table
 
 
-def _facts(pair: Pair) -> dict[str, object]:
-    a, b = pair.reference, pair.candidate
-    return {
-        "tensor": a.id,
-        "operator": a.operator,
-        "module": a.module,
-        "module_class": a.module_class,
-        "op": a.op,
-        "slot": a.slot_label,
-        "pass": a.pass_,
-        "step": a.step,
-        "rank": a.rank,
-        "call": a.call,
-        "order": a.order,
-        "dtype_reference": a.dtype,
-        "dtype_candidate": b.dtype,
-        "shape": shape(a.shape),
-        "elements": a.size,
-        "match": pair.match.method,
-        "match_note": pair.match.note,
-        "problem": pair.problem or "",
-    }
+def _column(name: str, pairs: Sequence[Pair]) -> list[float]:
+    return [metric_of(pair, name) for pair in pairs]

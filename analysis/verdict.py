@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from analysis import wording
-from analysis.diagnosed import diagnosed
+from analysis import summaries, wording
 from analysis.floor import floors
 from core.comparison import Comparison, Judgement, Pair, Verdict
 from core.findings import Diagnosis, FloorKind
@@ -68,7 +67,8 @@ def _identity(pair: Pair) -> tuple[object, ...]:
     tensor, stats = pair.reference, pair.stats
     place = (tensor.step, tensor.rank, tensor.size)
     if stats is None:
-        return (*place, tensor.id)
+        said = pair.summary
+        return (*place, tensor.id if said is None else said)
     worst, side = stats.max_abs_error, stats.reference
     return (*place, stats.equal, worst.value, worst.index, side.minimum, side.maximum)
 
@@ -76,12 +76,13 @@ def _identity(pair: Pair) -> tuple[object, ...]:
 def judge(comparison: Comparison, diagnosis: Diagnosis | None = None) -> Judgement:
     """Verdict of every pair and of the whole; with a diagnosis, its findings decide.
 
-    Uncompared: no statistics. Rounding: within `LIMIT` times the floor (with a tolerance of the
+    Uncompared: nothing in common. Rounding: within `LIMIT` times the floor (with a tolerance of the
     user's: no mismatch). An output that exceeds what an honest operator makes of its inputs' error
     is a fault, from `JUMP` times the floor on; one that only crept over the limit is
     watch; what creeps over it after an earlier fault, has inputs beyond it, or contains what is off
-    is inherited. A parameter is nobody's output: beyond the limit it is a fault itself. First
-    divergence is the first fault in execution order, else the first watch.
+    is inherited. A parameter is nobody's output: beyond the limit it is a fault itself. What only
+    statistics show is never more than watch. First divergence is the first fault in execution
+    order, else the first watch.
     """
     pairs = comparison.pairs
     limits = floors(pairs)
@@ -102,9 +103,12 @@ def judge(comparison: Comparison, diagnosis: Diagnosis | None = None) -> Judgeme
         detail="",
         floor_kinds=tuple(map(_floor_kind, limits)),
     )
-    if diagnosis is not None:
-        judged = diagnosed(comparison, judged, diagnosis)
-    return wording.spoken(comparison, judged)
+    judged = wording.spoken(comparison, judged)
+    if diagnosis is None:
+        return judged
+    from analysis.diagnosed import diagnosed  # all detectors come with it: a second of every start
+
+    return diagnosed(comparison, judged, diagnosis)
 
 
 def _floor_kind(floor: float) -> FloorKind:
@@ -118,7 +122,7 @@ def is_output(tensor: TensorInfo) -> bool:
 
 def _times_floor(pair: Pair, floor: float) -> float:
     if pair.stats is None:
-        return math.nan
+        return summaries.times_floor(pair, floor)
     if pair.stats.unmatched_nonfinite:
         return math.inf
     error = METRICS["relative_l2"](pair.stats)
@@ -183,19 +187,21 @@ def _verdicts(
     verdicts: list[Verdict] = []
     for pair, total, handed in zip(comparison.pairs, times, inherited, strict=True):
         verdict: Verdict = "rounding"
-        if pair.stats is None:
+        if not pair.is_compared:
             verdict = "uncompared"
         elif _is_off(comparison, pair, total, handed):
             verdict = _verdict(pair, total, handed, flow)
+        if pair.summary is not None and verdict == "fault":
+            verdict = "watch"  # statistics show that something is off, not what the values are
         flow.add(pair, verdict)
         verdicts.append(verdict)
     return tuple(verdicts)
 
 
 def _is_off(comparison: Comparison, pair: Pair, total: float, handed: float) -> bool:
-    if pair.stats is None:
-        return False
-    if comparison.settings.tolerance is not None:
+    if pair.stats is None and math.isnan(total):
+        return True  # checksums that differ, and nothing else is known
+    if comparison.settings.tolerance is not None and pair.stats is not None:
         return pair.stats.mismatches > 0
     return total > LIMIT or (total > JUMP and total > GAIN * math.hypot(handed, 1.0))
 

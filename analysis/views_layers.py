@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -107,7 +107,7 @@ def block_grid(
     row_labels = _labels([name or "block" for name in order], groups)
     column_labels = _labels([str(n) for n in stack.numbers], column_groups)
     folded = max(np.bincount(groups)) if groups else 1
-    return _grid(cells, row_labels, column_labels, metric, int(folded))
+    return grid_of(cells, row_labels, column_labels, metric, int(folded))
 
 
 def metric_grid(
@@ -133,7 +133,52 @@ def metric_grid(
         parts.append(cells.assign(column=column, far=far))
     stacked = pd.concat(parts) if parts else cells.assign(column=0, far=0.0)
     folded = int(max(np.bincount(groups))) if groups else 1
-    return _grid(stacked, labels, tuple(metrics), None, folded, names=tuple(metrics))
+    return grid_of(stacked, labels, tuple(metrics), None, folded, names=tuple(metrics))
+
+
+def place_grid(
+    rows: pd.DataFrame,
+    column: Literal["rank", "step"],
+    *,
+    by: str,
+    metric: str,
+    max_rows: int,
+    max_columns: int = 160,
+) -> Grid:
+    """Rows: operators, or the blocks and modules they lie in; columns: ranks or steps.
+
+    Each cell stands for the worst tensor of its operator or block on one rank or at one step.
+    Neighbours are folded by worst where there are too many.
+    """
+    held = rows[rows[column].notna()]
+    stack = stack_of(held["operator"].astype(str))
+    paths = [
+        str(operator) if by == "operator" else _block_of(str(operator), stack)
+        for operator in held["operator"]
+    ]
+    order = list(dict.fromkeys(paths))
+    groups = _groups(len(order), max_rows)
+    row_of = {path: groups[i] for i, path in enumerate(order)}
+    numbers = sorted({int(number) for number in held[column]})
+    column_groups = _groups(len(numbers), max_columns)
+    column_of = {number: column_groups[i] for i, number in enumerate(numbers)}
+    cells = held.assign(
+        row=[row_of[path] for path in paths],
+        column=[column_of[int(number)] for number in held[column]],
+        path=held["operator"],
+    )
+    labels = _labels([path or "model" for path in order], groups)
+    columns = _labels([str(number) for number in numbers], column_groups)
+    folded = int(max(np.bincount(groups))) if groups else 1
+    return grid_of(cells, labels, columns, metric, folded)
+
+
+def _block_of(operator: str, stack: Stack | None) -> str:
+    """The repeated block an operator lies in, else the first two segments of its path."""
+    found = None if stack is None else stack.split(operator)
+    if stack is not None and found is not None:
+        return stack.block(found[0])
+    return ".".join(operator.split(".")[:2])
 
 
 def badness(values: Array, ideal: float) -> Array:
@@ -192,7 +237,7 @@ def _labels(names: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]:
     return tuple(n[0] if len(n) == 1 else f"{n[0]} … {n[-1]}" for n in held.values())
 
 
-def _grid(
+def grid_of(
     cells: pd.DataFrame,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
@@ -200,6 +245,10 @@ def _grid(
     folded: int,
     names: Sequence[str] = (),
 ) -> Grid:
+    """The worst of `cells`, which carry `row`, `column` and `path`, in each place of a grid.
+
+    `metric` names the column of the raw value; None: each column's own, from `names`.
+    """
     shape = len(rows), len(columns)
     worst = worst_first(cells).drop_duplicates(["row", "column"])
     at = worst["row"].to_numpy(int), worst["column"].to_numpy(int)

@@ -21,7 +21,15 @@ def spoken(comparison: Comparison, judged: Judgement) -> Judgement:
     return replace(judged, sentence=sentence, detail=detail)
 
 
+def _by_statistics(comparison: Comparison) -> str:
+    """What to say when dumps without values were compared; such pairs may hide an error."""
+    known = sum(pair.summary is not None for pair in comparison.pairs)
+    return f" {_pairs(known)} compared by statistics only, without values." if known else ""
+
+
 def _how_far(value: float) -> str:
+    if math.isnan(value):
+        return "the checksums differ"
     if math.isinf(value):
         return "it differs where rounding cannot"
     return f"{times_floor(value)} the rounding floor"
@@ -38,6 +46,7 @@ def _parting(comparison: Comparison, judged: Judgement, first: int) -> tuple[str
         f"{_pairs(before)} before agree to rounding." if before else "",
         f"{_pairs(later['inherited'])} later inherit the error." if later["inherited"] else "",
         f"{_pairs(later['fault'])} later add error of their own." if later["fault"] else "",
+        _by_statistics(comparison).strip(),
     ]
     return sentence, " ".join(p for p in parts if p)
 
@@ -69,6 +78,7 @@ def _place(pair: Pair) -> str:
 def _agreement(comparison: Comparison, judged: Judgement) -> tuple[str, str]:
     counts = Counter(judged.verdicts)
     more = f" {_pairs(counts['uncompared'])} could not be compared." if counts["uncompared"] else ""
+    more += _by_statistics(comparison)
     tolerance = comparison.settings.tolerance
     if tolerance is not None:
         return "The two runs agree within the tolerance.", (
@@ -76,7 +86,7 @@ def _agreement(comparison: Comparison, judged: Judgement) -> tuple[str, str]:
             f"{error(tolerance.atol)} plus {error(tolerance.rtol)} of the reference.{more}"
         )
     largest = max((t for t in judged.times_floor if not math.isnan(t)), default=math.nan)
-    if largest == 0:
+    if largest == 0 and all(p.stats or not p.is_compared for p in comparison.pairs):
         return "The two runs are equal.", (
             f"Every value of {_pairs(counts['rounding'])} is the same on both sides.{more}"
         )

@@ -64,7 +64,7 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)  # an answer may be stricter about itself
             await send(message)
 
         app = self._app if self._is_known(Headers(scope=scope).get("host", "")) else _REFUSED

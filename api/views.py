@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from analysis.export import comparison_json
+from analysis.export_findings import diagnosis_json
 from api.answers import refusal, told
 from store.workspace import Workspace
 
@@ -36,6 +37,14 @@ class Views:
     async def comparison(self, request: Request) -> Response:
         """The same JSON as `cli.py compare --json` writes."""
         return await run_sync(self._comparison, request.path_params["comparison_id"])
+
+    @told
+    async def findings(self, request: Request) -> Response:
+        """The same JSON as `cli.py findings --json` writes."""
+        return await run_sync(self._findings, request.path_params["comparison_id"])
+
+    def _findings(self, comparison_id: str) -> Response:
+        return JSONResponse(diagnosis_json(self._served().diagnosis(comparison_id)))
 
     def _check(self) -> None:
         self._served().check()

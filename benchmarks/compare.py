@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ def measure() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         big = _dumps(Path(folder) / "big", TENSORS, GIGABYTE // TENSORS // 4)
         read = timed(lambda: _plain_read(big))
-        cost = cost_of(["cli.py", "compare", *map(str, big)])
+        cost = cost_of([sys.executable, "cli.py", "compare", *map(str, big)])
         yield Row(
             "compare, 2 × 1 GB float32, whole process",
             f"{2 * GIGABYTE / cost.seconds / 1e6:.0f} MB/s, peak {cost.peak_mb:.0f} MB",
@@ -29,7 +30,7 @@ def measure() -> Iterator[Row]:
         )
     with tempfile.TemporaryDirectory() as folder:
         small = _dumps(Path(folder) / "small", 10_000, 1024)
-        cost = cost_of(["cli.py", "compare", *map(str, small)])
+        cost = cost_of([sys.executable, "cli.py", "compare", *map(str, small)])
         yield Row(
             "compare, 10 000 pairs of 4 KB, whole process",
             f"{10_000 / cost.seconds:.0f} pairs/s, peak {cost.peak_mb:.0f} MB",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -25,26 +26,35 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Wall time and peak resident memory of a finished process."""
+    """Wall time, processor time and peak resident memory of a process and those it started."""
 
     seconds: float
+    cpu_seconds: float
     peak_mb: float
 
 
-def cost_of(command: Sequence[str]) -> Cost:
-    """Run a Python command line to its end; exit codes 0 and 1 are both answers."""
+def cost_of(command: Sequence[str], *, cores: int = 0, **environment: str) -> Cost:
+    """Run a command line to its end; exit codes 0 and 1 are both answers.
+
+    `cores`: how many it may use, 0 for all.
+    """
     code = (
-        "import resource, subprocess, sys, time\n"
+        "import os, resource, subprocess, sys, time\n"
+        f"os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores or None}])\n"
         "start = time.perf_counter()\n"
-        "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
-        "assert done.returncode in (0, 1), done.returncode\n"
-        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
-        "print(time.perf_counter() - start, peak)"
+        "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)\n"
+        "assert done.returncode in (0, 1), done.stderr.decode()[-2000:]\n"
+        "wall = time.perf_counter() - start\n"
+        "took = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(wall, took.ru_utime + took.ru_stime, took.ru_maxrss)"
     )
-    outer = [sys.executable, "-c", code, sys.executable, *command]
-    done = subprocess.run(outer, cwd=ROOT, check=True, capture_output=True, text=True)
-    seconds, peak = done.stdout.split()
-    return Cost(float(seconds), int(peak) / 1024)
+    outer = [sys.executable, "-c", code, *command]
+    surroundings = {**os.environ, **environment}
+    done = subprocess.run(
+        outer, cwd=ROOT, check=True, stdout=subprocess.PIPE, env=surroundings, text=True
+    )
+    seconds, cpu_seconds, peak = done.stdout.split()
+    return Cost(float(seconds), float(cpu_seconds), int(peak) / 1024)
 
 
 def own_peak_mb() -> float:

@@ -99,7 +99,9 @@ class Run:
 
 
 def nbytes(tensor: TensorInfo) -> int:
-    """Bytes of a tensor as stored, uncompressed."""
+    """Bytes of a tensor as stored, uncompressed; 0 for one without values."""
+    if not tensor.has_values:
+        return 0
     sizes = {"bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
     itemsize = sizes.get(tensor.storage_dtype) or np.dtype(tensor.storage_dtype).itemsize
     return tensor.size * itemsize

@@ -26,13 +26,12 @@ T = TypeVar("T")
 _NO_MOMENTS, _NO_PAIR_MOMENTS = Moments(), PairMoments()
 
 
-def merged(parts: Sequence[T]) -> T:
-    """Dataclass values of one type merged field by field."""
+def merged(parts: Sequence[T], kind: type[T]) -> T:
+    """Values of a dataclass, or of what stands for it, merged field by field."""
     first: Any = parts[0]
     rules = [f.metadata.get("merge", _total) for f in fields(first)]
     columns = ([getattr(part, f.name) for part in parts] for f in fields(first))
-    result: T = type(first)(*(rule(column) for rule, column in zip(rules, columns, strict=True)))
-    return result
+    return kind(*(rule(column) for rule, column in zip(rules, columns, strict=True)))
 
 
 def _total(values: Sequence[Any]) -> Any:
@@ -143,11 +142,11 @@ class SideStats:
         return max(-self.minimum, self.maximum) if self.finite else math.nan
 
     @classmethod
-    def merged(cls, parts: Sequence[Self]) -> Self:
+    def merged(cls, parts: Sequence[SideStats]) -> SideStats:
         """The statistics of all parts together."""
-        return merged(parts)
+        return merged(parts, SideStats)
 
-    def __add__(self, other: Self) -> Self:
+    def __add__(self, other: SideStats) -> SideStats:
         return self.merged([self, other])
 
 
@@ -240,11 +239,11 @@ class PairStats:
     axes: tuple[AxisProfile, ...] = field(default=(), metadata={"merge": _profiles})
 
     @classmethod
-    def merged(cls, parts: Sequence[Self]) -> Self:
+    def merged(cls, parts: Sequence[PairStats]) -> PairStats:
         """The statistics of all parts together."""
-        return merged(parts)
+        return merged(parts, PairStats)
 
-    def __add__(self, other: Self) -> Self:
+    def __add__(self, other: PairStats) -> PairStats:
         return self.merged([self, other])
 
     @property

@@ -17,6 +17,29 @@ _SLOT_LABELS: Mapping[tuple[str, str], str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """What a dump says of a tensor whose values it does not hold; None where it says nothing.
+
+    Extremes, mean and L2 norm are over all elements, non-finite ones included, as the writer of the
+    dump computed them. `resolution` is the relative error with which it wrote them down. `checksum`
+    is equal for equal bytes (`crc32:4799de0f`), "" where there is none; those of different kinds
+    say nothing together.
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float | None = None
+    norm: float | None = None
+    resolution: float = 0.0
+    checksum: str = ""
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether it says anything but a checksum."""
+        return any(v is not None for v in (self.minimum, self.maximum, self.mean, self.norm))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorInfo:
     """Where a tensor stands in its run and how it is stored; no data.
@@ -54,6 +77,7 @@ class TensorInfo:
     order_recorded: bool = False
     dtype_inferred: bool = False
     dims: tuple[str, ...] = ()
+    summary: TensorSummary | None = None
     attrs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -68,6 +92,11 @@ class TensorInfo:
         if kind is None:
             kind = self.slot if self.pass_ == "unknown" else f"{self.pass_}_{self.slot}"
         return f"{kind}.{self.argument}" if self.argument else kind
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the dump holds the values, so that they can be read."""
+        return self.summary is None
 
     @property
     def size(self) -> int:

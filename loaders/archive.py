@@ -34,6 +34,7 @@ class Member:
     size: int
     deflated: bool
     checksum: int  # CRC-32 of the inflated bytes
+    mode: int = 0  # of the file, as Unix has it; 0 where the archive says nothing
 
 
 def members_of(bytes_: FileBytes) -> tuple[dict[str, Member], list[RefusedError]]:
@@ -107,7 +108,8 @@ def _member(descriptor: int, bytes_: FileBytes, info: zipfile.ZipInfo) -> Member
     if offset + info.compress_size > bytes_.size:
         raise RefusedError("truncated", where, "it lies beyond the end of the file.")
     deflated = info.compress_type == zipfile.ZIP_DEFLATED
-    return Member(name, where, offset, info.compress_size, info.file_size, deflated, info.CRC)
+    sizes, mode = (info.compress_size, info.file_size), info.external_attr >> 16
+    return Member(name, where, offset, *sizes, deflated, info.CRC, mode)
 
 
 def _refuse(

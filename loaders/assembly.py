@@ -56,8 +56,9 @@ class Sources:
 def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
     """One run of all files: by step, within that by rank, within that in the files' own order."""
     problems = [*listing.problems, *(p for each in opened for p in each.part.problems)]
+    opened = _ranked(opened)
     items = [
-        (info, source)
+        (info, source, each.part.calls)
         for each, prefix in zip(opened, _prefixes(opened), strict=True)
         for info, source in _named(each.part, prefix)
     ]
@@ -66,10 +67,10 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
     items.sort(key=lambda item: (_first(item[0].step), _first(item[0].rank)))
     tensors: dict[str, TensorInfo] = {}
     sources: dict[str, Source] = {}
-    for order, (info, source) in enumerate(items):
-        tensor_id = _free(info.id, tensors)
-        tensors[tensor_id] = replace(info, id=tensor_id, order=order)
-        sources[tensor_id] = source
+    for order, (info, source, calls) in enumerate(items):
+        named = _called(info, tensors) if calls else replace(info, id=_free(info.id, tensors))
+        tensors[named.id] = replace(named, order=order)
+        sources[named.id] = source
     return Run(
         label=label,
         fingerprint=_fingerprint(opened),
@@ -78,6 +79,33 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
         provenance=_provenance(opened, listing),
         problems=tuple(problems),
     )
+
+
+def _ranked(opened: Sequence[Opened]) -> list[Opened]:
+    """Processes that wrote the same step count as its ranks, in the order of their numbers.
+
+    One alone stays without a rank: its number means nothing to another run.
+    """
+    steps: dict[int | None, set[int]] = defaultdict(set)
+    for each in opened:
+        if each.part.process is not None:
+            for info, _ in each.part.items:
+                steps[info.step].add(each.part.process)
+    ranks = {step: sorted(found) for step, found in steps.items() if len(found) > 1}
+    return [replace(each, part=_with_rank(each.part, ranks)) for each in opened]
+
+
+def _with_rank(part: Part, ranks: Mapping[int | None, list[int]]) -> Part:
+    if part.process is None or not ranks:
+        return part
+    items = tuple(
+        (replace(info, rank=ranks[info.step].index(part.process)), source)
+        if info.step in ranks and info.rank is None
+        else (info, source)
+        for info, source in part.items
+    )
+    said = {"ranks": "processes in the order of their numbers"}
+    return replace(part, items=items, provenance={**part.provenance, **said})
 
 
 def _named(part: Part, prefix: str) -> Iterator[tuple[TensorInfo, Source]]:
@@ -105,7 +133,7 @@ def _prefixes(opened: Sequence[Opened]) -> list[str]:
     """
     holders: dict[str, set[int]] = defaultdict(set)
     for number, each in enumerate(opened):
-        for info, _ in each.part.items:
+        for info, _ in () if each.part.calls else each.part.items:
             holders[_id(info)].add(number)
     clashing = set().union(*(files for files in holders.values() if len(files) > 1))
     paths = [PurePosixPath(each.file.name) for each in opened]
@@ -127,10 +155,20 @@ def _free(tensor_id: str, taken: Mapping[str, TensorInfo]) -> str:
     return f"{tensor_id}~{number}"
 
 
+def _called(info: TensorInfo, taken: Mapping[str, TensorInfo]) -> TensorInfo:
+    """The tensor with the number of its call, from 0, which its id has from 1 on."""
+    call = 0
+    while (tensor_id := f"{info.id}@{call}" if call else info.id) in taken:
+        call += 1
+    return replace(info, id=tensor_id, call=call)
+
+
 def _fingerprint(opened: Sequence[Opened]) -> str:
     digest = blake3.blake3()
     for stamp in sorted({stamp for each in opened for stamp in each.stamps}):
         digest.update(repr(stamp).encode())
+    for template in sorted({each.part.provenance.get("template", "") for each in opened}):
+        digest.update(template.encode())
     return digest.hexdigest()
 
 

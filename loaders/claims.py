@@ -35,7 +35,7 @@ def claimed(files: Sequence[DumpFile]) -> list[DumpFile]:
 
 def _claim(file: DumpFile) -> Claim | None:
     """The claim of the format a file leads, None for the many that lead none."""
-    loaders = [x for x in LOADERS.values() if x.claim and file.path.name in x.claim.leads]
+    loaders = [x for x in LOADERS.values() if x.claim and x.claim.leads(file.path.name)]
     if not loaders:
         return None
     try:

@@ -16,11 +16,16 @@ def read_json(file: DumpFile) -> Any:
         raise RefusedError("objects", file.name, f"it is a JSON text of {bytes_.size} bytes.")
     with bytes_.opened() as descriptor:
         text = bytes_at(descriptor, 0, bytes_.size, bytes_)
+    return parsed_json(text, file)
+
+
+def parsed_json(text: bytes, file: DumpFile) -> Any:
+    """The value of a JSON text that came from a file."""
     try:
         return json.loads(text)
     except RecursionError as error:
         raise RefusedError("depth", file.name, "its values are nested too deep.") from error
     except ValueError as error:
-        whole = text.rstrip().endswith(b"}")
+        whole = text.rstrip().endswith((b"}", b"]"))
         code, reason = ("damaged", f"{error}.") if whole else ("truncated", "it ends too early.")
         raise RefusedError(code, file.name, reason) from error

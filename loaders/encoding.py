@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.runs import Array
-from loaders.dtypes import BITS, holds
+from loaders.dtypes import BITS, holds, numpy_type
 from loaders.part import RefusedError
 
 
@@ -26,10 +26,13 @@ class Encoding:
     decoded: np.dtype[Any]
 
     def decode(self, raw: NDArray[Any]) -> Array:
-        """Values of raw elements, whose dtype is `file`; a view if the bytes are right already."""
+        """Values of raw elements, whose dtype is `file` in the file's or the machine's byte order.
+
+        A view if the bytes are right already.
+        """
         if self.decoded == np.bool_:
             return np.asarray(raw != 0)
-        if not self.file.isnative:
+        if not raw.dtype.isnative:
             raw = raw.astype(self.file.newbyteorder("="))
         return raw if raw.dtype == self.decoded else raw.view(self.decoded)
 
@@ -39,18 +42,16 @@ def meant(file: np.dtype[Any], storage: str, logical: str | None, where: str) ->
 
     RefusedError where what is stored cannot hold what is declared.
     """
-    bits = None if logical is None else BITS.get(logical)
-    fits = bits is not None and np.dtype(bits).itemsize == file.itemsize
+    fits = logical is not None and BITS.get(logical) == file.itemsize
     if storage == "opaque":
         if logical is None or not fits:
             reason = f"it holds opaque elements of {file.itemsize} bytes without a fitting dtype."
             hint = "Say what they are in an attribute `dtype`, for example `bfloat16`."
             raise RefusedError("dtype", where, reason, hint)
-        return Encoding(file, logical, logical, np.dtype(bits))
+        return Encoding(file, logical, logical, numpy_type(logical))
     logical = logical or storage
     if fits and file.kind in "iu" and storage != logical:
-        return Encoding(file, storage, logical, np.dtype(bits))
+        return Encoding(file, storage, logical, numpy_type(logical))
     if not holds(storage, logical):
         raise RefusedError("dtype", where, f"it declares {logical} but stores {storage}.")
-    decoded = np.dtype(BITS.get(storage, storage))
-    return Encoding(file, storage, logical, decoded)
+    return Encoding(file, storage, logical, numpy_type(storage))

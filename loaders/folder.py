@@ -14,26 +14,38 @@ from loaders.limits import Limits
 from loaders.listing import Listing, holds_tensors, listed, looks_like_dump
 from loaders.part import DumpFile, RefusedError
 from loaders.registry import LOADERS, Loader
+from loaders.template import Template, parsed, templated
+from loaders.unpacked import expanded, stem_of
 
 _HEAD = 4096
 
 
-def open_run(path: Path, *, label: str | None = None, limits: Limits | None = None) -> Run:
+def open_run(
+    path: Path,
+    *,
+    label: str | None = None,
+    limits: Limits | None = None,
+    template: str | None = None,
+    scratch: Path | None = None,
+) -> Run:
     """The dump at a path, described; `label` names it, by default the folder's own name.
 
-    LoadError if nothing in it can be read; single troubles are problems of the run.
+    `template` says what the names of files without a grammar of their own mean. Archives are
+    unpacked into `scratch`, by default a folder that lasts as long as the process. LoadError if
+    nothing can be read, or the template is none; single troubles are problems of the run.
     """
     LOADERS.discover()
+    meaning = parsed(template) if template else None
     try:
         root = path.resolve(strict=True)  # the user's own link is followed, links inside are not
     except (OSError, RuntimeError) as error:
         raise LoadError(f"There is no dump at {path}.", "Check the path.") from error
-    listing = listed(root, limits or Limits())
+    listing = expanded(listed(root, limits or Limits()), scratch)
     unread: Counter[str] = Counter()
     opened = []
     for file in claimed(listing.files):
         try:
-            part = _part(file, listing, unread)
+            part = _part(file, listing, unread, meaning)
         except RefusedError as refusal:
             listing.problems.append(Problem(refusal.code, file.name, refusal.problem.message))
         except LoadError as error:
@@ -44,13 +56,18 @@ def open_run(path: Path, *, label: str | None = None, limits: Limits | None = No
     return assembled(opened, listing, label=label or _label(root))
 
 
-def _part(file: DumpFile, listing: Listing, unread: Counter[str]) -> Opened | None:
+def _part(
+    file: DumpFile, listing: Listing, unread: Counter[str], meaning: Template | None
+) -> Opened | None:
     """A file as its loader reads it, None if it belongs to no format known here."""
     status, head = _first_look(file)
     loader = LOADERS.loader_for(head, file.path)
     if loader is not None:
         beside = (stamp(each.name, each.path.lstat()) for each in file.beside.values())
-        return Opened(file, loader.open(file), (stamp(file.name, status), *beside))
+        part = loader.open(file)
+        if meaning is not None and loader.bare:
+            part = templated(part, file, meaning)
+        return Opened(file, part, (stamp(file.name, status), *beside))
     if looks_like_dump(file.path):
         what = "it is empty." if not head else "its content is of no format known here."
         listing.problems.append(Problem("unknown-format", file.name, what))
@@ -90,4 +107,4 @@ def _titles() -> list[Loader]:
 
 
 def _label(root: Path) -> str:
-    return root.name or str(root)
+    return (stem_of(root.name) if root.is_file() else root.name) or str(root)

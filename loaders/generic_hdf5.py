@@ -28,4 +28,4 @@ def open_file(file: DumpFile) -> Part:
     return Part(in_order, {"format": "HDF5"}, contents.problems)
 
 
-LOADERS.register(Loader("hdf5", "Any HDF5 file", is_hdf5, open_file, fallback=True))
+LOADERS.register(Loader("hdf5", "Any HDF5 file", is_hdf5, open_file, fallback=True, bare=True))

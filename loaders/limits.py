@@ -25,4 +25,5 @@ class Limits:
     attributes: int = 256  # of one object
     attribute: int = 64 << 10
     document: int = 128 << 20  # one JSON or header text, one directory of an archive
+    unpacked: int = 256 << 30  # all files of one archive
     problems: int = 1000  # of one file; further ones are counted

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.runs import Problem
-from core.tensors import Pass, Slot, TensorInfo
+from core.tensors import Pass, Slot
 from loaders.documents import read_json
 from loaders.msprobe_names import Entry, entries
+from loaders.msprobe_statistics import described_only
 from loaders.names import last_known, rank_of, shown, step_of
+from loaders.naming import Gathering, Naming, Stored
 from loaders.npy_array import npy_tensor
-from loaders.part import DumpFile, Part, RefusedError, Source
+from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Claim, Loader
-from loaders.torch_tensor import Stored, torch_tensor
+from loaders.torch_tensor import torch_tensor
 
 _DATA = "dump_tensor_data/"
 _BESIDE = frozenset({"stack.json", "construct.json", "dump_error_info.log"})
@@ -28,6 +30,7 @@ _KEYS: Mapping[str, tuple[str, Slot]] = {
     "parameters": ("parameters", "parameter"),
     "output": ("output", "output"),
 }
+_PROCESS = re.compile(r"proc(\d{1,9})")  # where torch.distributed was not initialised
 _DEEPEST = 16  # containers within one argument
 _OURS = re.compile(rb'\s*\{\s*"(task|level|framework|dump_data_dir|data)"\s*:')
 
@@ -49,55 +52,49 @@ class Leaf:
 class _Reading:
     """What comes of the leaves of one dump.json."""
 
-    file: DumpFile
+    gathering: Gathering
     step: int | None
     rank: int | None
-    items: list[tuple[TensorInfo, Source]] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
     without_values: int = 0
-    more: int = 0
+
+    @property
+    def file(self) -> DumpFile:
+        """The dump.json."""
+        return self.gathering.file
 
     def add(self, leaf: Leaf) -> None:
         """Describe a tensor, or name what is wrong with it."""
-        if not isinstance(leaf.said.get("data_name"), str):
+        naming, said = self._naming(leaf), leaf.said
+        if isinstance(said.get("data_name"), str):
+            self.gathering.add(naming, lambda: self._checked(leaf))
+        else:
             self.without_values += 1
-            return
-        try:
-            self.items.append(self._item(leaf))
-        except RefusedError as refusal:
-            if len(self.problems) < self.file.limits.problems:
-                self.problems.append(refusal.problem)
-            else:
-                self.more += 1
+            where = f"{self.file.name}: {naming.name}"
+            self.gathering.tell(naming, lambda: described_only(said, where))
 
-    def _item(self, leaf: Leaf) -> tuple[TensorInfo, Source]:
-        name = f"{leaf.entry.name}.{leaf.label}"
-        stored = self._stored(leaf.said)
-        shape = leaf.said.get("shape")
+    def _checked(self, leaf: Leaf) -> Stored:
+        stored, shape = self._stored(leaf.said), leaf.said.get("shape")
         if isinstance(shape, list) and tuple(shape) != stored.shape:
             what = f"dump.json says the shape is {shape}, its file holds {list(stored.shape)}."
-            self.problems.append(Problem("shape", f"{self.file.name}: {shown(leaf.told)}", what))
-        info = TensorInfo(
-            id=shown(name),
+            problem = Problem("shape", f"{self.file.name}: {shown(leaf.told)}", what)
+            self.gathering.problems.append(problem)
+        return stored
+
+    def _naming(self, leaf: Leaf) -> Naming:
+        name = f"{leaf.entry.name}.{leaf.label}"
+        return Naming(
             name=shown(name),
             module=shown(leaf.entry.module),
             argument=shown(leaf.argument),
             pass_=leaf.pass_,
             slot=leaf.slot,
-            shape=stored.shape,
-            storage_dtype=stored.encoding.storage,
-            dtype=stored.encoding.logical,
-            order=len(self.items),
             module_class=shown(leaf.entry.module_class),
             op=shown(leaf.entry.op),
             call=leaf.entry.call,
             step=self.step,
             rank=self.rank,
-            order_recorded=True,
-            dtype_inferred=stored.inferred,
             attrs={"dump_name": shown(leaf.told)} if leaf.told != name else {},
         )
-        return info, stored.source
 
     def _stored(self, said: Mapping[str, Any]) -> Stored:
         """The values, looked up among the files of the dump: no path out of dump.json is opened."""
@@ -126,29 +123,34 @@ def open_file(file: DumpFile) -> Part:
     if not isinstance(data, dict):
         raise RefusedError("damaged", file.name, "it has no entries under `data`.")
     parts = PurePosixPath(file.name).parts[:-1]
-    reading = _Reading(file, last_known(map(step_of, parts)), last_known(map(rank_of, parts)))
-    parents, doubts = _parents(file)
+    gathering = Gathering(file, recorded=True)
+    reading = _Reading(gathering, last_known(map(step_of, parts)), last_known(map(rank_of, parts)))
+    parents = _parents(file, gathering.problems)
     meaning = entries(data, parents)
     for name, content in data.items():
         for leaf in _leaves(meaning[name], name, content):
             reading.add(leaf)
-    return Part(
-        tuple(reading.items), _provenance(document), (*doubts, *_problems(reading, document))
-    )
+    provenance = _provenance(document)
+    if reading.without_values:
+        provenance["values"] = f"statistics only for {reading.without_values} tensors"
+    process = next((int(m[1]) for part in reversed(parts) if (m := _PROCESS.fullmatch(part))), None)
+    return gathering.part(provenance, process=process)
 
 
-def _parents(file: DumpFile) -> tuple[dict[str, str | None], list[Problem]]:
-    """construct.json, and what is wrong with it; functions have no module where it is missing."""
+def _parents(file: DumpFile, problems: list[Problem]) -> dict[str, str | None]:
+    """construct.json; where it is missing or damaged, functions have no module around them."""
     construct = file.beside.get("construct.json")
     if construct is None:
-        return {}, []
+        return {}
     try:
         tree = read_json(construct)
     except RefusedError as refusal:
-        return {}, [refusal.problem]
+        problems.append(refusal.problem)
+        return {}
     if not isinstance(tree, dict):
-        return {}, [Problem("damaged", construct.name, "it is not a tree of names.")]
-    return {n: p if isinstance(p, str) else _first_text(p) for n, p in tree.items()}, []
+        problems.append(Problem("damaged", construct.name, "it is not a tree of names."))
+        return {}
+    return {n: p if isinstance(p, str) else _first_text(p) for n, p in tree.items()}
 
 
 def _first_text(parent: Any) -> str | None:
@@ -196,20 +198,6 @@ def _tensors(value: Any, path: str, depth: int) -> Iterator[tuple[str, Mapping[s
         yield from _tensors(member, f"{path}.{key}" if path else str(key), depth + 1)
 
 
-def _problems(reading: _Reading, document: Mapping[str, Any]) -> Iterator[Problem]:
-    yield from reading.problems
-    if reading.more:
-        yield Problem("more", reading.file.name, f"{reading.more} more problems like these.")
-    if reading.without_values:
-        task = document.get("task")
-        what = (
-            f"{reading.without_values} tensors of this dump (task {shown(str(task)[:40])!r}) are "
-            "statistics or checksums without values, which are not compared. "
-            "Dump again with task `tensor`."
-        )
-        yield Problem("statistics-only", reading.file.name, what)
-
-
 def _provenance(document: Mapping[str, Any]) -> dict[str, str]:
     said = {key: document.get(key) for key in ("framework", "level", "task")}
     texts = {k: shown(v[:80]) for k, v in said.items() if isinstance(v, str)}
@@ -222,4 +210,6 @@ def _owns(within: str) -> bool:
 
 
 _LEADS = frozenset({"dump.json", "debug.json"})
-LOADERS.register(Loader("msprobe", "msprobe", sniff, open_file, claim=Claim(_LEADS, _owns)))
+LOADERS.register(
+    Loader("msprobe", "msprobe", sniff, open_file, claim=Claim(_LEADS.__contains__, _owns))
+)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from loaders.naming import Stored
 from loaders.npy_header import LONGEST, header_of
 from loaders.part import DumpFile
 from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
-from loaders.torch_tensor import Stored
 
 
 def npy_tensor(file: DumpFile, declared: str | None = None) -> Stored:

@@ -73,6 +73,11 @@ def _parsed(head: bytes, where: str) -> tuple[tuple[int, ...], bool, np.dtype[An
     return tuple(int(n.rstrip(b"L")) for n in lengths), fortran[1] == b"True", file, offset
 
 
+def header_end(head: bytes, where: str) -> int:
+    """Where what follows the header begins."""
+    return _text(head, where)[1]
+
+
 def _text(head: bytes, where: str) -> tuple[bytes, int]:
     """The text of a header, and where it ends; its length has two bytes or, later on, four."""
     digits = {1: 2, 2: 4, 3: 4}.get(head[6] if len(head) > 6 else 1)

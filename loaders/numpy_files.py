@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
-from core.runs import Problem
-from core.tensors import TensorInfo
 from loaders import archive, npy_header
 from loaders.archive import Member, members_of
-from loaders.inflated import Inflated, inflated
-from loaders.names import last_known, only_counts, rank_of, shown, step_of
+from loaders.names import shown
+from loaders.naming import Gathering, Stored, path_naming
 from loaders.npy_array import npy_tensor
-from loaders.npy_header import LONGEST, Header, header_of
-from loaders.part import DumpFile, Part, RefusedError, Source
+from loaders.npy_header import LONGEST, header_of
+from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
-from loaders.stretches import FileBytes, Unwritten, bytes_at
+from loaders.reprod_log import is_pickled
+from loaders.streamed import Deflated, inflated, streamed
+from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
-from loaders.torch_tensor import Stored
 
 _SUFFIX = ".npy"
 _NAME_LENGTH = slice(26, 28)  # of a zip archive's first member
@@ -29,14 +25,22 @@ _NAME_AT = 30
 
 
 def is_npy(head: bytes, path: Path) -> bool:
-    """Whether a file begins as NumPy's, or is called so and ends within its first bytes."""
+    """Whether a file begins as NumPy's, or is called so and ends within its first bytes.
+
+    A pickle of objects is no array.
+    """
     if head.startswith(npy_header.SIGNATURE):
-        return True
+        return not is_pickled(head, path)
     return path.suffix == _SUFFIX and npy_header.SIGNATURE.startswith(head)
 
 
-def is_npz(head: bytes, _: Path) -> bool:
-    """Whether a file is a zip archive whose first member is called like an array."""
+def is_npz(head: bytes, path: Path) -> bool:
+    """Whether a file is a zip archive whose first member is called like an array.
+
+    What is called `.zip` may hold anything: it is unpacked.
+    """
+    if path.suffix.lower() == ".zip":
+        return False
     length = int.from_bytes(head[_NAME_LENGTH], "little")
     name = head[_NAME_AT : _NAME_AT + length]
     return head.startswith(archive.SIGNATURE) and name.endswith(_SUFFIX.encode())
@@ -44,29 +48,25 @@ def is_npz(head: bytes, _: Path) -> bool:
 
 def open_npy(file: DumpFile) -> Part:
     """The one array of the file."""
-    stored = npy_tensor(file)
     path = PurePosixPath(file.name)
     name = path.name.removesuffix(_SUFFIX)
-    info = _described([*path.parts[:-1], name], path.parts, stored, 0)
-    return Part(((info, stored.source),), {"format": "NumPy"})
+    gathering = Gathering(file, recorded=False)
+    stored = npy_tensor(file)
+    gathering.add(path_naming([*path.parts[:-1], name], path.parts), lambda: stored)
+    return gathering.part({"format": "NumPy"})
 
 
 def open_npz(file: DumpFile) -> Part:
     """The arrays of the archive as it lists them; the order they were made in is not recorded."""
     bytes_ = FileBytes.of(file)
     members, refused = members_of(bytes_)
-    items: list[tuple[TensorInfo, Source]] = []
+    gathering = Gathering(file, recorded=False)
+    gathering.problems.extend(refusal.problem for refusal in refused)
     around = PurePosixPath(file.name).parts
     for member in members.values():
-        try:
-            stored = _array(bytes_, member)
-        except RefusedError as refusal:
-            refused.append(refusal)
-            continue
-        name = shown(member.name.removesuffix(_SUFFIX))
-        info = _described(name.split("/"), (*around, *name.split("/")), stored, len(items))
-        items.append((info, stored.source))
-    return Part(tuple(items), {"format": "NumPy"}, _problems(refused, file))
+        parts = shown(member.name.removesuffix(_SUFFIX)).split("/")
+        gathering.add(path_naming(parts, (*around, *parts)), partial(_array, bytes_, member))
+    return gathering.part({"format": "NumPy"})
 
 
 def _array(bytes_: FileBytes, member: Member) -> Stored:
@@ -85,23 +85,8 @@ def _array(bytes_: FileBytes, member: Member) -> Stored:
             strides=header.strides,
         )
     else:
-        source = _inflated(bytes_, member, header)
+        source = streamed(Deflated(bytes_, member), header, member.size, bytes_.file, member.where)
     return Stored(header.shape, header.encoding, source, header.inferred)
-
-
-def _inflated(bytes_: FileBytes, member: Member, header: Header) -> Source:
-    most = bytes_.file.limits.storage_chunk
-    nbytes = math.prod(header.shape) * header.encoding.file.itemsize
-    if nbytes > most:
-        hint = "Write it without compression (numpy.savez)."
-        reason = f"it inflates to {nbytes} bytes, more than is read at once."
-        raise RefusedError("chunk-size", member.where, reason, hint)
-    if header.offset + nbytes != member.size:
-        reason = f"its shape needs {nbytes} bytes, it has {member.size - header.offset}."
-        raise RefusedError("damaged", member.where, reason)
-    if nbytes == 0:
-        return Unwritten(header.shape, header.encoding.decode(np.zeros((), header.encoding.file)))
-    return Inflated(bytes_, member, header.offset, header.shape, header.encoding, header.fortran)
 
 
 def _head(bytes_: FileBytes, member: Member) -> bytes:
@@ -111,40 +96,5 @@ def _head(bytes_: FileBytes, member: Member) -> bytes:
         return bytes_at(descriptor, member.offset, min(member.size, LONGEST), bytes_)
 
 
-def _described(
-    parts: Sequence[str], around: Sequence[str], stored: Stored, order: int
-) -> TensorInfo:
-    """A name without a known grammar: its last part counts as an operator of the rest.
-
-    Folders called like `step3` or `rank0` say just that and are no part of the name.
-    """
-    name = "/".join([*(part for part in parts[:-1] if not only_counts(part)), parts[-1]])
-    module, _, op = name.replace("/", ".").rpartition(".")
-    return TensorInfo(
-        id=name,
-        name=name,
-        module=module,
-        argument="",
-        op=op,
-        pass_="unknown",
-        slot="value",
-        shape=stored.shape,
-        storage_dtype=stored.encoding.storage,
-        dtype=stored.encoding.logical,
-        dtype_inferred=stored.inferred,
-        order=order,
-        step=last_known(map(step_of, around)),
-        rank=last_known(map(rank_of, around)),
-    )
-
-
-def _problems(refused: Sequence[RefusedError], file: DumpFile) -> tuple[Problem, ...]:
-    named = tuple(each.problem for each in refused[: file.limits.problems])
-    more = len(refused) - len(named)
-    if not more:
-        return named
-    return (*named, Problem("more", file.name, f"{more} more problems like these."))
-
-
-LOADERS.register(Loader("npy", "NumPy .npy", is_npy, open_npy))
-LOADERS.register(Loader("npz", "NumPy .npz", is_npz, open_npz))
+LOADERS.register(Loader("npy", "NumPy .npy", is_npy, open_npy, bare=True))
+LOADERS.register(Loader("npz", "NumPy .npz", is_npz, open_npz, bare=True))

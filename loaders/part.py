@@ -66,9 +66,13 @@ class Part:
     """The contribution of one file, tensors in its execution order.
 
     A loader leaves `TensorInfo.id` equal to the name and numbers `order` as it likes: both are set
-    when the files of a dump are put together.
+    when the files of a dump are put together. `calls`: a name that stands in several files of the
+    format, in one step and rank, is the same tensor of another call. `process` is the number of the
+    process that wrote the file, of a dump that knows no ranks.
     """
 
     items: tuple[tuple[TensorInfo, Source], ...]
     provenance: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    calls: bool = False
+    process: int | None = None

@@ -13,10 +13,11 @@ from core.tensors import Pass, Slot
 from loaders.hdf5.attributes import number_of, text_of
 from loaders.hdf5.datasets import Dataset
 from loaders.hdf5.glimpse import glimpse
-from loaders.hdf5.naming import Naming, plain_naming, tensor_of
+from loaders.hdf5.naming import plain_naming, tensor_of
 from loaders.hdf5.superblock import is_hdf5
 from loaders.hdf5.walk import Contents, walk
 from loaders.names import escaped
+from loaders.naming import Naming
 from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from core.tensors import Pass, Slot
 from loaders.hdf5.datasets import Dataset
 from loaders.hdf5.glimpse import glimpse
-from loaders.hdf5.naming import Naming, tensor_of
+from loaders.hdf5.naming import tensor_of
 from loaders.hdf5.superblock import is_hdf5
 from loaders.hdf5.walk import walk
 from loaders.hdf5.written_order import in_written_order
 from loaders.names import rank_of
+from loaders.naming import Naming
 from loaders.part import DumpFile, Part
 from loaders.registry import LOADERS, Loader
 

@@ -13,12 +13,12 @@ from loaders.part import DumpFile, Part
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A format of several files: those named `leads` speak for the others that are their own.
+    """A format of several files: one that `leads` by its name speaks for others, its own.
 
     `owns` is asked with a path relative to the lead's folder, its parts joined by `/`.
     """
 
-    leads: frozenset[str]
+    leads: Callable[[str], bool]
     owns: Callable[[str], bool]
 
 
@@ -27,7 +27,8 @@ class Loader:
     """One format: `sniff(first bytes, path)` says whether a file is of it, `open` reads one.
 
     A `fallback` is asked only after every other loader has declined. With a `claim`, the files it
-    owns are given to `open` beside their lead and are not opened one by one.
+    owns are given to `open` beside their lead and are not opened one by one. `bare`: its names
+    have no grammar of their own, so that a template of the user may say what they mean.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Loader:
     open: Callable[[DumpFile], Part]
     fallback: bool = False
     claim: Claim | None = None
+    bare: bool = False
 
 
 class Registry(dict[str, Loader]):

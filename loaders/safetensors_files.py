@@ -14,6 +14,7 @@ from core.runs import Problem
 from core.tensors import TensorInfo
 from loaders.encoding import Encoding, meant
 from loaders.names import last_known, natural_key, rank_of, shown, step_of
+from loaders.naming import Stored, bounded
 from loaders.part import DumpFile, Part, RefusedError, Source
 from loaders.registry import LOADERS, Loader
 from loaders.stretches import FileBytes, bytes_at
@@ -72,7 +73,17 @@ def open_file(file: DumpFile) -> Part:
     if holes:
         problems.append(Problem("damaged", file.name, f"{holes} bytes belong to no tensor."))
     kept = tuple(item for item in items if item[0].name not in overlapping)
-    return Part(kept, _provenance(metadata), _bounded(problems, file))
+    return Part(kept, _provenance(metadata), bounded(problems, file))
+
+
+def safetensors_tensor(file: DumpFile, key: str) -> Stored:
+    """The one tensor of that name in a file; RefusedError if it is not there or not readable."""
+    bytes_ = FileBytes.of(file)
+    header, start = _header(bytes_)
+    if key not in header:
+        raise RefusedError("gone", file.name, f"it has no tensor {key!r}.")
+    (info, source), _ = _tensor(bytes_, key, header[key], start, 0)
+    return Stored(info.shape, _checked(header[key], file.name)[0], source)
 
 
 def _header(bytes_: FileBytes) -> tuple[dict[str, Any], int]:
@@ -192,14 +203,6 @@ def _layout(spans: list[tuple[int, int, str]], size: int, refused: bool) -> tupl
     return overlapping, 0 if refused else holes + max(0, size - end)
 
 
-def _bounded(problems: list[Problem], file: DumpFile) -> tuple[Problem, ...]:
-    more = len(problems) - file.limits.problems
-    if more <= 0:
-        return tuple(problems)
-    rest = Problem("more", file.name, f"{more} more problems like these.")
-    return (*problems[: file.limits.problems], rest)
-
-
 def _provenance(metadata: Any) -> dict[str, str]:
     """The free text some writers leave, such as the framework; bounded."""
     said = metadata if isinstance(metadata, dict) else {}
@@ -208,4 +211,4 @@ def _provenance(metadata: Any) -> dict[str, str]:
     return {"format": "safetensors", **kept}
 
 
-LOADERS.register(Loader("safetensors", "safetensors", sniff, open_file))
+LOADERS.register(Loader("safetensors", "safetensors", sniff, open_file, bare=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,11 @@ class Strided(Tiled):
     offset: int
     strides: tuple[int, ...]
 
-    def box(self, box: Box) -> NDArray[Any]:
-        """The raw elements of a box."""
+    def boxes(self, boxes: Iterable[Box]) -> Iterator[NDArray[Any]]:
+        """The raw elements of each box."""
+        return map(self._box, boxes)
+
+    def _box(self, box: Box) -> NDArray[Any]:
         file = self.encoding.file
         first = sum(axis[0] * s for axis, s in zip(box, self.strides, strict=True))
         last = sum(axis[-1] * s for axis, s in zip(box, self.strides, strict=True))

@@ -1,20 +1,16 @@
-"""The description in a `.pt` archive, read by a small machine that can call nothing.
-
-A pickle is a program. This one follows its opcodes itself: the names it may mention are in a table,
-a call of one of them makes a description, and anything else is refused.
-"""
+"""The description in a `.pt` archive, read by a small machine that can call nothing."""
 
 from __future__ import annotations
 
-import pickletools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from loaders.dtypes import canonical
 from loaders.part import RefusedError
+from loaders.pickle_machine import Machine, Name
 
-_LONGEST = 1 << 20  # bytes; a tensor takes about 160
+LONGEST = 16 << 20  # bytes of a description; a tensor takes about 160
 _STORAGES: Mapping[str, str] = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -30,13 +26,6 @@ _STORAGES: Mapping[str, str] = {
     "ComplexDoubleStorage": "complex128",
     "UntypedStorage": "",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """Something the pickle mentions: `torch._utils._rebuild_tensor_v2`, `torch.float8_e4m3fn`."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,138 +48,27 @@ class Described:
     strides: tuple[int, ...]
 
 
-class _Mark:
-    """Where a group of values on the stack begins."""
-
-
 def described(program: bytes, where: str) -> Any:
     """What a `data.pkl` describes: a `Described` or a dict, list or plain value around some.
 
-    RefusedError code `pickle` for any program that asks for more.
+    What would be the result of any other call is an `Opaque`; nothing is ever called. RefusedError
+    code `pickle` for opcodes that PyTorch does not write.
     """
-    if len(program) > _LONGEST:
+    if len(program) > LONGEST:
         raise RefusedError("pickle", where, "its description is too long.")
-    machine = _Machine(where)
-    try:
-        for opcode, argument, _ in pickletools.genops(program):
-            if opcode.name == "STOP":
-                return machine.stack.pop()
-            machine.step(opcode.name, argument)
-    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        raise RefusedError("damaged", where, "its description is damaged.") from error
-    raise RefusedError("truncated", where, "its description ends too early.")
+    return _Tensors(where, _BUILDERS).followed(program)
 
 
-class _Machine:
-    """Stack and memo of one pickle."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.stack: list[Any] = []
-        self._memo: dict[int, Any] = {}
-
-    def step(self, opcode: str, argument: Any) -> None:
-        """Follow one opcode."""
-        if opcode in _PUSHED:
-            self.stack.append(_PUSHED[opcode] if argument is None else argument)
-        elif opcode in ("BINPUT", "LONG_BINPUT"):
-            self._memo[argument] = self.stack[-1]
-        elif opcode == "MEMOIZE":
-            self._memo[len(self._memo)] = self.stack[-1]
-        elif opcode in ("BINGET", "LONG_BINGET"):
-            self.stack.append(self._memo[argument])
-        elif opcode == "GLOBAL":
-            self.stack.append(Name(argument.replace(" ", ".")))
-        elif opcode not in ("PROTO", "FRAME"):
-            self._work(opcode)
-
-    def _work(self, opcode: str) -> None:
-        action = _ACTIONS.get(opcode)
-        if action is None:
-            raise self._refusal(f"the opcode {opcode}")
-        action(self)
-
-    def stack_global(self) -> None:
-        """A name in two texts."""
-        name, module = self.stack.pop(), self.stack.pop()
-        self.stack.append(Name(f"{module}.{name}"))
-
-    def tuple_of(self, count: int) -> None:
-        """The last values as a tuple."""
-        if len(self.stack) < count:
-            raise IndexError
-        self.stack[-count:] = [tuple(self.stack[-count:])]
-
-    def marked(self) -> list[Any]:
-        """The values since the last mark, taken off the stack."""
-        for at in range(len(self.stack) - 1, -1, -1):
-            if self.stack[at] is _Mark:
-                found = self.stack[at + 1 :]
-                del self.stack[at:]
-                return found
-        raise IndexError
-
-    def set_items(self, flat: list[Any]) -> None:
-        """Put pairs into the dict below them; keys are text or numbers."""
-        target = self.stack[-1]
-        if not isinstance(target, dict) or len(flat) % 2:
-            raise TypeError
-        if not all(isinstance(key, (str, int)) for key in flat[::2]):
-            raise TypeError  # also: hashing nested tuples may take forever
-        target.update(zip(flat[::2], flat[1::2], strict=True))
-
-    def append(self, values: list[Any]) -> None:
-        """Put values into the list below them."""
-        if not isinstance(self.stack[-1], list):
-            raise TypeError
-        self.stack[-1].extend(values)
+class _Tensors(Machine):
+    """The machine, with the storages that tensors lie in."""
 
     def storage(self) -> None:
         """The storage that a persistent id names."""
         kind, storage, key, _, count = self.stack.pop()
         name = storage.text.rpartition(".")[2] if isinstance(storage, Name) else ""
         if kind != "storage" or name not in _STORAGES or not _is_count(count):
-            raise self._refusal("a storage of an unknown kind")
+            raise self.refusal("a storage of an unknown kind")
         self.stack.append(Stored(str(key), _STORAGES[name], count))
-
-    def reduce(self) -> None:
-        """A call, of which only a description is made."""
-        arguments, name = self.stack.pop(), self.stack.pop()
-        build = _BUILDERS.get(name.text) if isinstance(name, Name) else None
-        if build is None or not isinstance(arguments, tuple):
-            what = name.text if isinstance(name, Name) else "something"
-            raise self._refusal(f"a call of {what[:80]!r}")
-        self.stack.append(build(*arguments))
-
-    def _refusal(self, what: str) -> RefusedError:
-        reason = f"its description asks for {what}, which no tensor needs; nothing was executed."
-        return RefusedError("pickle", self.where, reason)
-
-
-_PUSHED: Mapping[str, Any] = {
-    "MARK": _Mark,
-    "NONE": None,
-    "NEWTRUE": True,
-    "NEWFALSE": False,
-    "EMPTY_TUPLE": (),
-    **dict.fromkeys(("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"), ""),
-    **dict.fromkeys(("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"), 0),
-}
-_ACTIONS: Mapping[str, Callable[[_Machine], None]] = {
-    "EMPTY_DICT": lambda machine: machine.stack.append({}),
-    "EMPTY_LIST": lambda machine: machine.stack.append([]),
-    "TUPLE": lambda machine: machine.stack.append(tuple(machine.marked())),
-    "TUPLE1": lambda machine: machine.tuple_of(1),
-    "TUPLE2": lambda machine: machine.tuple_of(2),
-    "TUPLE3": lambda machine: machine.tuple_of(3),
-    "SETITEM": lambda machine: machine.set_items([machine.stack.pop(-2), machine.stack.pop()]),
-    "SETITEMS": lambda machine: machine.set_items(machine.marked()),
-    "APPEND": lambda machine: machine.append([machine.stack.pop()]),
-    "APPENDS": lambda machine: machine.append(machine.marked()),
-    "STACK_GLOBAL": _Machine.stack_global,
-    "BINPERSID": _Machine.storage,
-    "REDUCE": _Machine.reduce,
-}
 
 
 def _is_count(value: Any) -> bool:
@@ -239,5 +117,6 @@ _BUILDERS: Mapping[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,
     "torch._utils._rebuild_parameter": _parameter,
     "torch.Size": _size,
+    "torch.device": lambda *named: Name(":".join(map(str, named))),
     "collections.OrderedDict": _no_items,
 }

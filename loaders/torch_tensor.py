@@ -1,41 +1,78 @@
-"""One tensor that `torch.save` wrote, found in its archive without PyTorch."""
+"""Tensors that `torch.save` wrote, found in their archive without PyTorch."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from loaders.archive import Member, members_of
 from loaders.dtypes import BITS, canonical, holds
 from loaders.encoding import Encoding, meant
+from loaders.naming import Stored
 from loaders.part import DumpFile, RefusedError, Source
+from loaders.pickle_machine import Opaque
 from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
-from loaders.torch_pickle import Described, described
+from loaders.torch_pickle import LONGEST, Described, described
 
 Order = Literal["<", ">"]
 
 _LONGEST_NOTE = 64
-_DESCRIPTION = 1 << 20
+_DEEPEST = 16  # containers within a content
+_MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A tensor as a file holds it."""
+class Saved:
+    """What `torch.save` wrote into one file: `content` has a `Described` for each tensor."""
 
-    shape: tuple[int, ...]
-    encoding: Encoding
-    source: Source
-    inferred: bool = False
+    content: Any
+    bytes: FileBytes
+    members: Mapping[str, Member]
+    top: str
+    order: Order
+
+    def stored(self, found: Described | Opaque, where: str, declared: str | None = None) -> Stored:
+        """A tensor of the content; `declared` is the format a dump speaks of.
+
+        RefusedError for compressed values, and where less is stored than declared.
+        """
+        if isinstance(found, Opaque):
+            raise found.refusal(where)
+        data = self.members.get(f"{self.top}/data/{found.storage.key}")
+        if data is None:
+            raise RefusedError("truncated", where, "its values are not in the archive.")
+        if data.deflated:
+            hint = "Write it with torch.save itself."
+            reason = "its values are compressed, which PyTorch never does."
+            raise RefusedError("layout", where, reason, hint)
+        encoding = encoding_of_torch(found.dtype, declared, self.order, where)
+        unit = encoding.file.itemsize if found.storage.dtype else 1
+        if found.storage.count * unit > data.size:
+            reason = f"it declares {found.storage.count * unit} bytes and stores {data.size}."
+            raise RefusedError("truncated", where, reason)
+        return Stored(found.shape, encoding, self._placed(data, found, encoding, where))
+
+    def _placed(self, data: Member, found: Described, encoding: Encoding, where: str) -> Source:
+        ahead = found.offset * encoding.file.itemsize
+        if len(found.shape) != len(found.strides):
+            raise RefusedError("damaged", where, "its shape and strides contradict each other.")
+        return strided(
+            self.bytes,
+            where,
+            encoding,
+            offset=data.offset + ahead,
+            stored=max(0, data.size - ahead),
+            shape=found.shape,
+            strides=found.strides,
+        )
 
 
-def torch_tensor(file: DumpFile, declared: str | None = None) -> Stored:
-    """The bare tensor in a `.pt` file; `declared` is the format a dump speaks of.
-
-    RefusedError for anything else, for compressed values, and where less is stored than declared.
-    """
+def saved(file: DumpFile) -> Saved:
+    """The content of a `.pt` file; RefusedError if it is no archive of `torch.save`."""
     bytes_ = FileBytes.of(file)
     members, refused = members_of(bytes_)
     if refused:
@@ -43,45 +80,46 @@ def torch_tensor(file: DumpFile, declared: str | None = None) -> Stored:
     top = next((name.rpartition("/")[0] for name in members if name.endswith("data.pkl")), None)
     if top is None:
         raise RefusedError("unknown-format", file.name, "the archive describes no tensor.")
-    found = described(_text(bytes_, members, f"{top}/data.pkl", _DESCRIPTION), file.name)
-    if not isinstance(found, Described):
-        raise RefusedError("layout", file.name, "it holds something other than one tensor.")
-    data = members.get(f"{top}/data/{found.storage.key}")
-    if data is None:
-        raise RefusedError("truncated", file.name, "its values are not in the archive.")
-    order: Order = (
-        ">" if _text(bytes_, members, f"{top}/byteorder", _LONGEST_NOTE) == b"big" else "<"
-    )
-    return _placed(bytes_, data, found, declared, order)
+    content = described(_text(bytes_, members, f"{top}/data.pkl", LONGEST), file.name)
+    big = _text(bytes_, members, f"{top}/byteorder", _LONGEST_NOTE) == b"big"
+    return Saved(content, bytes_, members, top, ">" if big else "<")
 
 
-def _placed(
-    bytes_: FileBytes, data: Member, found: Described, declared: str | None, order: Order
-) -> Stored:
-    where = bytes_.file.name
-    if data.deflated:
-        hint = "Write it with torch.save itself."
-        raise RefusedError(
-            "layout", where, "its values are compressed, which PyTorch never does.", hint
-        )
-    encoding = encoding_of_torch(found.dtype, declared, order, where)
-    unit = encoding.file.itemsize if found.storage.dtype else 1
-    if found.storage.count * unit > data.size:
-        reason = f"it declares {found.storage.count * unit} bytes and stores {data.size}."
-        raise RefusedError("truncated", where, reason)
-    ahead = found.offset * encoding.file.itemsize
-    if len(found.shape) != len(found.strides):
-        raise RefusedError("damaged", where, "its shape and strides contradict each other.")
-    source = strided(
-        bytes_,
-        where,
-        encoding,
-        offset=data.offset + ahead,
-        stored=max(0, data.size - ahead),
-        shape=found.shape,
-        strides=found.strides,
-    )
-    return Stored(found.shape, encoding, source)
+def torch_tensor(file: DumpFile, declared: str | None = None) -> Stored:
+    """The bare tensor in a `.pt` file; `declared` is the format a dump speaks of.
+
+    RefusedError for anything else.
+    """
+    content = saved(file)
+    if isinstance(content.content, Described):
+        return content.stored(content.content, file.name, declared)
+    for _, found in tensors_in(content.content, file.name):
+        if isinstance(found, Opaque):
+            raise found.refusal(file.name)
+    raise RefusedError("layout", file.name, "it holds something other than one tensor.")
+
+
+def tensors_in(content: Any, where: str) -> Iterator[tuple[tuple[str, ...], Described | Opaque]]:
+    """The tensors of a content by their path of keys and positions, in its order, and what stands
+    where some may be.
+
+    RefusedError where it is nested too deep, or so often that it would not end.
+    """
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), content)]
+    looked_at = 0
+    while waiting:
+        path, value = waiting.pop()
+        looked_at += 1
+        if looked_at > _MOST_VALUES or len(path) > _DEEPEST:
+            raise RefusedError("depth", where, "its values are nested too deep or too often.")
+        if isinstance(value, Described | Opaque):
+            yield path, value
+        elif isinstance(value, dict):
+            inside = [((*path, str(key)), each) for key, each in value.items()]
+            waiting.extend(reversed(inside))
+        elif isinstance(value, list | tuple):
+            inside = [((*path, str(n)), each) for n, each in enumerate(value)]
+            waiting.extend(reversed(inside))
 
 
 def encoding_of_torch(stored: str, declared: str | None, order: Order, where: str) -> Encoding:
@@ -92,7 +130,7 @@ def encoding_of_torch(stored: str, declared: str | None, order: Order, where: st
             "dtype", where, f"the dump declares {logical}, the file {stored or '?'}."
         )
     if stored in BITS and stored != "float16":
-        size = np.dtype(BITS[stored]).itemsize
+        size = BITS[stored]
         return meant(np.dtype(f"{order}u{size}"), stored, logical, where)
     if stored == "bool":
         return meant(np.dtype("u1"), stored, logical, where)
@@ -101,7 +139,7 @@ def encoding_of_torch(stored: str, declared: str | None, order: Order, where: st
     return meant(np.dtype(stored).newbyteorder(order), stored, logical, where)
 
 
-def _text(bytes_: FileBytes, members: dict[str, Member], name: str, most: int) -> bytes:
+def _text(bytes_: FileBytes, members: Mapping[str, Member], name: str, most: int) -> bytes:
     """A small uncompressed member, empty if there is none."""
     member = members.get(name)
     if member is None:

@@ -11,11 +11,12 @@ from pathlib import Path
 from core.tensors import Pass, Slot, TensorInfo
 from loaders.hdf5.datasets import Dataset
 from loaders.hdf5.glimpse import glimpse
-from loaders.hdf5.naming import Naming, plain_naming, tensor_of
+from loaders.hdf5.naming import plain_naming, tensor_of
 from loaders.hdf5.superblock import is_hdf5
 from loaders.hdf5.walk import walk
 from loaders.hdf5.written_order import in_written_order
 from loaders.names import natural_key, rank_of
+from loaders.naming import Naming
 from loaders.part import DumpFile, Part, Source
 from loaders.registry import LOADERS, Loader
 

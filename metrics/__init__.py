@@ -5,7 +5,7 @@ the imports is that of every picker, table and document.
 """
 
 from metrics import error, similarity, bits, nonfinite, range, drift  # noqa: A004, I001, F401
-from metrics.pair_stats import accumulator, pair_stats
+from metrics.pair_stats import CPU, accumulator, pair_stats
 from metrics.registry import METRICS, Metric, metric
 
-__all__ = ["METRICS", "Metric", "accumulator", "metric", "pair_stats"]
+__all__ = ["CPU", "METRICS", "Metric", "accumulator", "metric", "pair_stats"]

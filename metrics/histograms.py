@@ -8,6 +8,8 @@ Wasserstein all come from counts that merge exactly.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,7 +72,8 @@ def value_histogram(values: FloatArray) -> Histogram:
 
 def value_edges(bins: IntArray) -> tuple[FloatArray, FloatArray]:
     """Lower and upper edge of value bins; the one nearer zero is inside. Bin 0 is 0 to 0."""
-    near, far = _magnitude(np.abs(bins)), _magnitude(np.abs(bins) + 1)
+    size = np.abs(bins)
+    near, far = _magnitude(size), _magnitude(size + 1)
     zero, negative = bins == 0, bins < 0
     low = np.where(zero, 0.0, np.where(negative, -far, near))
     high = np.where(zero, 0.0, np.where(negative, -near, far))
@@ -79,8 +82,15 @@ def value_edges(bins: IntArray) -> tuple[FloatArray, FloatArray]:
 
 def value_centres(bins: IntArray) -> FloatArray:
     """Midpoints of value bins: within 1/32 of every value in the bin."""
-    low, high = value_edges(bins)
-    return low / 2 + high / 2
+    return np.copysign(_centres()[np.abs(bins)], bins)
+
+
+@functools.cache
+def _centres() -> FloatArray:
+    edges = _edges()
+    centres = edges[:-1] / 2 + edges[1:] / 2
+    centres[0] = 0.0
+    return centres
 
 
 def coarse_value_bins(bins: IntArray, *, per_octave: int) -> IntArray:
@@ -93,17 +103,25 @@ def coarse_value_bins(bins: IntArray, *, per_octave: int) -> IntArray:
 def regrouped(values: Histogram, *, per_octave: int) -> Histogram:
     """A value histogram over `coarse_value_bins`."""
     bins = coarse_value_bins(values.bins, per_octave=per_octave)
-    kept, first = np.unique(bins, return_index=True)  # ascending bins stay so
-    return Histogram(kept, np.add.reduceat(values.counts, first) if kept.size else values.counts)
+    if not bins.size:
+        return values
+    first = np.flatnonzero(np.concatenate([[True], bins[1:] != bins[:-1]]))  # ascending stay so
+    return Histogram(bins[first], np.add.reduceat(values.counts, first))
 
 
 def _magnitude(bins: IntArray) -> FloatArray:
     """Lower edge of positive value bins; the edge past the last one is the largest float64."""
-    octave, step = np.divmod(np.maximum(bins - 1, 0), BINS_PER_OCTAVE)
-    significand = 1.0 + step / BINS_PER_OCTAVE
-    exponent = np.minimum(octave + _LOWEST_EXPONENT, _BIAS)
-    edge = np.ldexp(significand, exponent)
-    return np.where(octave + _LOWEST_EXPONENT > _BIAS, np.finfo(np.float64).max, edge)
+    return _edges()[bins]
+
+
+@functools.cache
+def _edges() -> FloatArray:
+    """Lower edges of all bins from 0 on, and the last bin's upper edge twice."""
+    last = (_BIAS - _LOWEST_EXPONENT + 1) * BINS_PER_OCTAVE
+    octave, step = np.divmod(np.arange(last), BINS_PER_OCTAVE)
+    edges = np.ldexp(1.0 + step / BINS_PER_OCTAVE, octave + _LOWEST_EXPONENT)
+    largest = np.finfo(np.float64).max
+    return np.concatenate([edges[:1], edges, [largest, largest]])
 
 
 def quantile(side: SideStats, share: float) -> float:
@@ -111,20 +129,24 @@ def quantile(side: SideStats, share: float) -> float:
 
     Linear within the bin that holds the rank, never outside the side's own minimum and maximum.
     """
-    histogram = side.values
-    if not histogram.total:
+    if not side.finite:
         return float("nan")
-    upto = np.cumsum(histogram.counts)
-    rank = share * histogram.total
+    upto = np.cumsum(side.values.counts)
+    rank = share * int(upto[-1])
     at = min(int(np.searchsorted(upto, rank)), upto.size - 1)
-    low, high = (float(edge[0]) for edge in value_edges(histogram.bins[at : at + 1]))
-    count = int(histogram.counts[at])
+    size = abs(int(side.values.bins[at]))
+    low, high = _edges()[size : size + 2].tolist() if size else (0.0, 0.0)
+    if side.values.bins[at] < 0:
+        low, high = -high, -low
+    count = int(side.values.counts[at])
     inside = (rank - (int(upto[at]) - count)) / count
     return min(max(low + (high - low) * inside, side.minimum), side.maximum)
 
 
 def aligned(a: Histogram, b: Histogram) -> tuple[IntArray, IntArray, IntArray]:
     """Bins that either histogram holds, ascending, and both counts over them."""
+    if np.array_equal(a.bins, b.bins):
+        return a.bins, a.counts, b.counts
     bins = np.union1d(a.bins, b.bins)
     counts = np.zeros((2, bins.size), np.int64)
     for row, part in zip(counts, (a, b), strict=True):

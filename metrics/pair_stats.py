@@ -5,14 +5,23 @@ The kernels are compiled on first use and kept on disk; nothing here imports the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from core.comparison import Tolerance
 from core.stats import PairStats
 from metrics.decoding import Chunk
 
-if TYPE_CHECKING:
-    from metrics.engine.accumulator import Accumulator
+CPU = "cpu"
+
+
+class Accumulator(Protocol):
+    """Gathers the statistics of a pair chunk by chunk."""
+
+    def add(self, reference: Chunk, candidate: Chunk) -> None:
+        """The next elements of both sides, flat and equally many."""
+
+    def stats(self) -> PairStats:
+        """The statistics of all that was added, which ends the adding."""
 
 
 def pair_stats(
@@ -44,13 +53,22 @@ def accumulator(
     shape: tuple[int, ...],
     start: int = 0,
     threads: int = 1,
+    device: str = CPU,
 ) -> Accumulator:
     """For a pair too large to hold: `.add(reference, candidate)` chunk by chunk, then `.stats()`.
 
-    Statistics are bit-identical however the pair is cut and whatever the number of threads.
+    Statistics are bit-identical however the pair is cut and whatever the number of threads. On a
+    `device` of PyTorch (`cuda`, `cuda:1`, `torch-cpu`) only sums may differ, in their last bits.
+    CompareError where there is no such device.
     """
-    from metrics.engine.accumulator import Accumulator
+    if device != CPU:
+        from metrics.torch_engine.accumulator import Accumulator as OnDevice
 
-    return Accumulator(
+        return OnDevice(
+            tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start, device=device
+        )
+    from metrics.engine.accumulator import Accumulator as Compiled
+
+    return Compiled(
         tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start, threads=threads
     )

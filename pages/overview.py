@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui import frame
-from ui.cards import coverage, path, provenance, verdict, worklist
+from ui.cards import coverage, notes, path, provenance, verdict, worklist
 
 with frame.page("Overview") as view:
     verdict.draw(view.comparison, view.judgement, view.table)
@@ -15,6 +15,7 @@ with frame.page("Overview") as view:
         coverage.draw(view.comparison, view.table)
     with right:
         provenance.draw(view.comparison)
+    notes.everywhere(view)
     coverage.unmatched(view.comparison)
     provenance.problems(view.comparison)
     frame.foot(frame.show(view))

@@ -1,12 +1,14 @@
 """Which elements differ, in what pattern, and by how many bits."""
 
 from ui import frame
-from ui.cards import cut, distributions, tensor
+from ui.cards import adaptation, cut, distributions, notes, tensor
 
 with frame.page("Tensor") as view:
     subject = tensor.find(view)
     tensor.head(view, subject)
+    notes.button(view, subject.pair.reference.operator or subject.pair.reference.id)
     tensor.neighbours(view, subject)
+    adaptation.draw(subject.pair)
     if subject.pair.stats is None:
         tensor.problem(subject)
     else:

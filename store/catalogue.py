@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_type_hints
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
+from store.comparisons import Kept
 from store.jsonable import from_plain, to_plain
 
 WAIT_S = 30
@@ -77,6 +78,18 @@ jobs = sa.Table(
     sa.Column("error", sa.String, nullable=False, default=""),
     sa.Column("error_hint", sa.String, nullable=False, default=""),
     sa.Column("owner", sa.String, nullable=False),
+)
+notes = sa.Table(
+    "notes",
+    _metadata,
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("comparison_id", sa.String, nullable=False, index=True),
+    sa.Column("target", sa.String, nullable=False),
+    sa.Column("status", sa.String, nullable=False),
+    sa.Column("text", sa.String, nullable=False),
+    sa.Column("link", sa.String, nullable=False, default=""),
+    sa.Column("expires", sa.String),  # an ISO date
+    sa.Column("created", sa.Float, nullable=False),
 )
 
 
@@ -143,3 +156,12 @@ def _prepare(connection: Any, _record: Any) -> None:
 def _begin(connection: sa.Connection) -> None:
     write = connection.get_execution_options().get("px_write")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def list_comparison(connection: sa.Connection, kept: Kept) -> None:
+    """Enter a kept comparison and where its dumps are, if they are here."""
+    put(connection, comparisons, row_of(kept.record))
+    for side, run_id in (("reference", kept.reference_run), ("candidate", kept.candidate_run)):
+        if run_id:
+            row = {"comparison_id": kept.record.id, "side": side, "run_id": run_id}
+            put(connection, comparison_runs, row)

@@ -13,14 +13,17 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.comparison import Comparison, Pair, RunSummary, Settings
+from core.coverage import Coverage
 from core.errors import NotHereError
 from core.tensors import TensorInfo
-from store import tables
+from store import derived, tables
+from store.derived import Derived
 from store.jsonable import from_plain, to_plain
 from store.kept_pairs import KeptPairs, Places
 from store.ledger import FileLedger
@@ -49,22 +52,46 @@ def write(
     *,
     owner: str,
     ledger: FileLedger | None = None,
+    made: Derived | None = None,
 ) -> None:
     """Keep a comparison under its id; a whole one that is there stays, it has the same content.
 
     `ledger` is where its statistics are already, on the same disk; without one they are written.
+    `made` is what was derived from it already.
     """
-    place = folder / comparison.id
+    with drafted(folder, owner) as draft:
+        _write_parts(draft, comparison, kept, ledger)
+        if made is not None:
+            derived.write(draft, made)
+        settle(draft, folder / comparison.id)
+
+
+@contextmanager
+def drafted(folder: Path, owner: str) -> Iterator[Path]:
+    """An empty folder beside the comparisons that nobody sees; what is left of it is removed."""
     draft = folder / f"{_DRAFT}{owner}-{secrets.token_hex(6)}"
     draft.mkdir(mode=0o700)
     try:
-        _write_parts(draft, comparison, kept, ledger)
-        for path in [*draft.iterdir(), draft]:
-            _flush(path)
-        _settle(draft, place)
-        _flush(folder)
+        yield draft
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def settle(draft: Path, place: Path) -> None:
+    """Make a folder the comparison at its place, flushed; a whole one that is there stays."""
+    for path in [*draft.iterdir(), draft]:
+        _flush(path)
+    try:
+        draft.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+        with contextlib.suppress(NotHereError):
+            read(place.parent, place.name)
+            return  # the same comparison, whole
+        place.rename(draft.with_name(f"{draft.name}-damaged"))  # swept at the next start
+        draft.rename(place)
+    _flush(place.parent)
 
 
 def _write_parts(
@@ -80,6 +107,11 @@ def _write_parts(
     tables.write(draft / "places.parquet", places, Places)
     for name in _UNMATCHED:
         tables.write(draft / f"{name}.parquet", getattr(comparison, name), TensorInfo)
+    write_meta(draft, comparison, kept)
+
+
+def write_meta(draft: Path, comparison: Comparison, kept: Kept) -> None:
+    """Write what is small; all else is in the draft already."""
     size = (draft / _LEDGER).stat().st_size
     meta = {"comparison": _head(comparison), "kept": to_plain(kept), "ledger": size}
     (draft / _META).write_text(json.dumps(meta), encoding="utf-8")
@@ -118,6 +150,7 @@ def read(folder: Path, comparison_id: str) -> Comparison:
         reference=from_plain(RunSummary, head["reference"]),
         candidate=from_plain(RunSummary, head["candidate"]),
         settings=from_plain(Settings, head["settings"]),
+        coverage=from_plain(Coverage, head.get("coverage")),
         pairs=pairs,
         **unmatched,
     )
@@ -144,22 +177,10 @@ def sweep(folder: Path, is_alive: Callable[[str], bool]) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _settle(draft: Path, place: Path) -> None:
-    try:
-        draft.rename(place)
-    except OSError:
-        if not place.is_dir():
-            raise
-        with contextlib.suppress(NotHereError):
-            read(place.parent, place.name)
-            return  # the same comparison, whole
-        place.rename(draft.with_name(f"{draft.name}-damaged"))  # swept at the next start
-        draft.rename(place)
-
-
 def _head(comparison: Comparison) -> dict[str, Any]:
     return {
-        name: to_plain(getattr(comparison, name)) for name in ("reference", "candidate", "settings")
+        name: to_plain(getattr(comparison, name))
+        for name in ("reference", "candidate", "settings", "coverage")
     }
 
 

@@ -120,6 +120,9 @@ class Jobs:
             raise CompareError(
                 f"{record.label} cannot be compared: {record.error}", record.error_hint
             )
+        if record.comparison_id is not None:
+            hint = "Open it, or choose a dump."
+            raise CompareError(f"{record.label} is a comparison already, not a dump.", hint)
         return record
 
     def _same(self, row: dict[str, Any]) -> JobRecord | None:
@@ -168,7 +171,7 @@ class Jobs:
 
     def _keep(self, job_id: str, kept: Kept) -> None:
         with self._catalogue.writing() as connection:
-            list_comparison(connection, kept)
+            catalogue.list_comparison(connection, kept)
         self._end(job_id, status="done", comparison_id=kept.record.id)
 
     def _end(self, job_id: str, **values: Any) -> None:
@@ -188,11 +191,3 @@ class Jobs:
 
     def _progress(self, job_id: str) -> Path:
         return self._layout.jobs / f"{job_id}.json"
-
-
-def list_comparison(connection: sa.Connection, kept: Kept) -> None:
-    """Enter a kept comparison and where its dumps are."""
-    catalogue.put(connection, catalogue.comparisons, catalogue.row_of(kept.record))
-    for side, run_id in (("reference", kept.reference_run), ("candidate", kept.candidate_run)):
-        row = {"comparison_id": kept.record.id, "side": side, "run_id": run_id}
-        catalogue.put(connection, catalogue.comparison_runs, row)

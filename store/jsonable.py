@@ -10,9 +10,13 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from language import Said
+
 
 def to_plain(value: Any) -> Any:
     """A value as JSON types: dataclasses and mappings become objects, tuples and arrays lists."""
+    if isinstance(value, Said):
+        return {"said": value.template, "values": to_plain(value.values)}
     if is_dataclass(value):
         return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -43,13 +47,21 @@ def from_plain(hint: Any, value: Any) -> Any:
         return tuple(from_plain(get_args(hint)[0], item) for item in value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: from_plain(get_args(hint)[1], item) for key, item in value.items()}
+    if isinstance(value, Mapping) and hint is str:
+        return _said(value)
     if hint is datetime:
         return datetime.fromtimestamp(value, UTC)
     return float(value) if hint is float else value
 
 
+def _said(kept: Mapping[str, Any]) -> Said:
+    values = kept["values"].items()
+    return Said(kept["said"], {k: _said(v) if isinstance(v, Mapping) else v for k, v in values})
+
+
 def without_none(hint: Any) -> Any:
     """`X` for `X | None`, any other hint unchanged."""
     if get_origin(hint) in (Union, types.UnionType):
-        return next(arg for arg in get_args(hint) if arg is not types.NoneType)
+        present = [arg for arg in get_args(hint) if arg is not types.NoneType]
+        return present[0] if len(present) == 1 else hint
     return hint

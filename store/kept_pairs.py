@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
 from core.comparison import Pair
 from core.stats import PairStats
-from store.kept_stats import Frames, KeptStats
+from store.kept_stats import Frames, KeptStats, Place
 from store.tables import Rows
 
 
@@ -35,6 +35,11 @@ class KeptPairs(Sequence[Pair]):
         self._pairs = Rows(folder / "pairs.parquet", Pair)
         self._places = Rows(folder / "places.parquet", Places)
         self.frames = Frames(folder / "stats.ledger")
+
+    def places(self) -> Iterator[Place]:
+        """Everywhere that statistics of these pairs are said to be."""
+        for at in self._places:
+            yield from zip(at.frames, at.rows, strict=True)
 
     def __len__(self) -> int:
         return len(self._pairs)

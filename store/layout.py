@@ -29,6 +29,11 @@ class Layout:
         return self.root / "uploads"
 
     @property
+    def unpacked(self) -> Path:
+        """Files out of archives that were added or uploaded, one folder a run."""
+        return self.root / "unpacked"
+
+    @property
     def comparisons(self) -> Path:
         """One folder a comparison."""
         return self.root / "comparisons"
@@ -45,7 +50,7 @@ class Layout:
 
     def create(self) -> None:
         """Make the folders, readable by their owner only."""
-        for folder in (self.root, self.uploads, self.comparisons, self.jobs):
+        for folder in (self.root, self.uploads, self.unpacked, self.comparisons, self.jobs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def secret(self) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import time
@@ -27,6 +28,8 @@ class Standing:
     done_pairs: int = 0
     total_pairs: int = 0
     message: str = ""
+    bytes_per_s: float = math.nan
+    left_s: float = math.nan
 
 
 class Teller:
@@ -68,7 +71,12 @@ def standing(path: Path) -> Standing | None:
     with os.fdopen(descriptor, "rb") as file, contextlib.suppress(ValueError, TypeError, KeyError):
         told = json.loads(file.read(_MAX_BYTES))
         counts = {name: int(told[name]) for name in _COUNTS}
-        return Standing(**counts, message=str(told["message"])[:_MAX_MESSAGE])
+        return Standing(
+            **counts,
+            message=str(told["message"])[:_MAX_MESSAGE],
+            bytes_per_s=float(told["bytes_per_s"]),
+            left_s=float(told["left_s"]),
+        )
     return Standing()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,8 @@ from typing import Literal
 
 from core.comparison import Verdict
 from core.runs import Problem
+
+SAVED_COMPARISON = "precision-comparison"  # format of a record that is no dump
 
 Origin = Literal["upload", "folder", "sample"]
 RunStatus = Literal["reading", "ready", "failed"]
@@ -40,10 +43,18 @@ class RunRecord:
     provenance: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def comparison_id(self) -> str | None:
+        """What was handed in is a saved comparison with this id; None for a dump."""
+        return self.provenance.get("comparison") if self.format == SAVED_COMPARISON else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
-    """One comparison asked for. `message` is the tensor at hand while it runs."""
+    """One comparison asked for. `message` is the tensor at hand while it runs.
+
+    `bytes_per_s` is its rate, `left_s` the seconds it will still take; NaN while unknown.
+    """
 
     id: str
     status: JobStatus
@@ -55,6 +66,8 @@ class JobRecord:
     done_pairs: int = 0
     total_pairs: int = 0
     message: str = ""
+    bytes_per_s: float = math.nan
+    left_s: float = math.nan
     comparison_id: str | None = None
     error: str = ""
     error_hint: str = ""

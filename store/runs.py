@@ -15,18 +15,22 @@ import sqlalchemy as sa
 from blake3 import blake3
 
 from core.errors import ExplorerError, LoadError, NotHereError
+from loaders.template import parsed
 from store import catalogue
 from store.catalogue import Catalogue
+from store.comparisons import Kept
+from store.describing import Description, describe
 from store.jsonable import to_plain
 from store.layout import Layout, Owner, is_alive
 from store.options import Options
-from store.records import Origin, RunRecord, now
-from store.tasks import Description, Dump, describe
+from store.records import SAVED_COMPARISON, Origin, RunRecord, now
+from store.tasks import Dump
 from store.uploads import Received
 from store.workers import Future, Workers, explained
 
 _log = logging.getLogger(__name__)
 _ID_LENGTH = 20
+_TEMPLATE = "template"  # under which the run is read, kept with what it says of itself
 
 
 class Runs:
@@ -55,18 +59,27 @@ class Runs:
             raise NotHereError(f"This server has no run {run_id!r}.", hint)
         return catalogue.record(RunRecord, row)
 
-    def add_folder(self, path: Path, *, label: str | None, origin: Origin) -> RunRecord:
-        """Add a dump that stands on this machine; the same unchanged dump is added once."""
+    def add_folder(
+        self, path: Path, *, label: str | None, origin: Origin, template: str | None = None
+    ) -> RunRecord:
+        """Add a dump that stands on this machine; the same unchanged dump is added once.
+
+        With another template than before it is read again.
+        """
         place = self._permitted(path)
         record = RunRecord(
             id=_folder_id(place),
+            provenance=_kept(template),
             label=label or place.name,
             origin=origin,
             path=str(place),
             status="reading",
             created=now(),
         )
-        return self._add(record)
+        known = self._add(record)
+        if template and known.provenance.get(_TEMPLATE) != template:
+            return self.set_template(known.id, template)
+        return known
 
     def add_upload(self, received: Received) -> RunRecord:
         """Add a complete upload."""
@@ -80,6 +93,12 @@ class Runs:
         )
         return self._add(record)
 
+    def set_template(self, run_id: str, template: str | None) -> RunRecord:
+        """Have a run described again under a template, or under none; it keeps its id."""
+        kept = _kept(template)
+        self._update(run_id, provenance=kept)
+        return self._restart(replace(self.get(run_id), provenance=kept))
+
     def dump(self, record: RunRecord) -> Dump:
         """What a worker opens; NotHereError when the dump is gone or no longer the same."""
         path = Path(record.path)
@@ -89,7 +108,9 @@ class Runs:
             raise NotHereError(
                 f"The dump of {record.label} has changed since it was read.", "Add it again."
             )
-        return Dump(record.id, record.path, record.label)
+        scratch = str(self._layout.unpacked / record.id)
+        template = record.provenance.get(_TEMPLATE, "")
+        return Dump(record.id, record.path, record.label, scratch, template)
 
     def resume(self) -> None:
         """Describe again what a server that is gone was about to describe."""
@@ -137,7 +158,8 @@ class Runs:
         except NotHereError as error:
             self._update(record.id, **_failure(error))
             return
-        future = self._workers.schedule(describe, dump, timeout_s=self._options.describe_s)
+        question = (describe, dump, self._layout.comparisons, self._owner.id)
+        future = self._workers.schedule(*question, timeout_s=self._options.describe_s)
         future.add_done_callback(partial(self._described, record))
 
     def _described(self, record: RunRecord, future: Future) -> None:
@@ -145,7 +167,7 @@ class Runs:
         if self._closing:
             return  # the next server starts anew
         try:
-            description: Description = future.result()
+            description: Description | Kept = future.result()
         except (Exception, CancelledError) as error:
             told = explained(error, f"read {record.label}")
             if not isinstance(told, ExplorerError):
@@ -153,7 +175,17 @@ class Runs:
                 told = LoadError(f"{record.label} cannot be read: {type(error).__name__}: {error}")
             self._update(record.id, **_failure(told))
         else:
-            self._update(record.id, status="ready", **to_plain(description))
+            if isinstance(description, Kept):
+                self._take(record, description)
+            else:
+                self._update(record.id, status="ready", **to_plain(description))
+
+    def _take(self, record: RunRecord, kept: Kept) -> None:
+        """Enter a saved comparison; the record of the upload only says where it went."""
+        with self._catalogue.writing() as connection:
+            catalogue.list_comparison(connection, kept)
+        pointer = {"format": SAVED_COMPARISON, "provenance": {"comparison": kept.record.id}}
+        self._update(record.id, status="ready", **pointer)
 
     def _update(self, run_id: str, **values: Any) -> None:
         statement = sa.update(catalogue.runs).where(catalogue.runs.c.id == run_id).values(**values)
@@ -163,6 +195,11 @@ class Runs:
 
 def _failure(error: ExplorerError) -> dict[str, str]:
     return {"status": "failed", "error": error.message, "error_hint": error.hint}
+
+
+def _kept(template: str | None) -> dict[str, str]:
+    """What a run record keeps of a template until the run was read; LoadError if it is none."""
+    return {_TEMPLATE: parsed(template).text} if template else {}
 
 
 def _folder_id(path: Path) -> str:

@@ -37,9 +37,10 @@ def write(path: Path, values: Sequence[Any], kind: type, *, leaving: str = "") -
 
     The field called `leaving` is left out; it must have a default.
     """
-    record = column(values, kind)
+    hints = get_type_hints(kind)
     kept = [f.name for f in fields(kind) if f.name != leaving]
-    table = pa.Table.from_arrays([record.field(name) for name in kept], names=kept)
+    columns = [column([getattr(v, name) for v in values], hints[name]) for name in kept]
+    table = pa.Table.from_arrays(columns, names=kept)
     pq.write_table(table, path, compression="zstd", row_group_size=_GROUP)
 
 

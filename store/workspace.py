@@ -6,30 +6,37 @@ import functools
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import pandas as pd
 import sqlalchemy as sa
+from blake3 import blake3
 
 from analysis.compare import compare
-from analysis.table import pair_table
-from analysis.verdict import judge
-from core.comparison import Comparison, Judgement, Settings
+from core.annotations import Annotation, Status
+from core.comparison import Comparison, Judgement, Pair, Settings
 from core.errors import NotHereError
+from core.findings import Diagnosis
 from metrics.engine.place import cache_folder
-from store import catalogue, comparisons, tokens
+from store import catalogue, comparisons, diagnoses, ledgers, thumbnails, tokens
+from store.annotations import Annotations
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
 from store.comparing import Compare
 from store.confinement import Bounds
-from store.jobs import Jobs, list_comparison
+from store.derived import Derived, derived
+from store.diagnosing import find_causes, make_bundle
+from store.jobs import Jobs
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
 from store.records import ComparisonRecord, JobRecord, Origin, RunRecord
 from store.runs import Runs
-from store.tasks import Dump, call
+from store.tasks import Dump, call, names_of
+from store.thumbnails import Thumbnail
 from store.uploads import Received, Uploads
 from store.workers import Workers
 
@@ -67,10 +74,11 @@ class Workspace:
             options=self._options,
             engine=engine,
         )
+        self._annotations = Annotations(self._catalogue)
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
-        self._judgements: Recent[Judgement] = Recent(_KEPT_COMPARISONS)
-        self._tables: Recent[pd.DataFrame] = Recent(_KEPT_COMPARISONS)
+        self._diagnoses: Recent[Diagnosis] = Recent(_KEPT_COMPARISONS)
+        self._derived: Recent[Derived] = Recent(_KEPT_COMPARISONS)
         self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
         self._tidy()
 
@@ -104,13 +112,35 @@ class Workspace:
         return self._runs.get(run_id)
 
     def add_folder(
-        self, path: Path, *, label: str | None = None, origin: Origin = "folder"
+        self,
+        path: Path,
+        *,
+        label: str | None = None,
+        origin: Origin = "folder",
+        template: str | None = None,
     ) -> RunRecord:
         """Add a dump on this machine; a worker describes it. LoadError outside permitted folders.
 
-        The same unchanged dump is added once. It may be compared at once, also while it is read.
+        The same unchanged dump is added once; with another template it is read again. It may be
+        compared at once, also while it is read.
         """
-        return self._runs.add_folder(path, label=label, origin=origin)
+        return self._runs.add_folder(path, label=label, origin=origin, template=template)
+
+    def set_template(self, run_id: str, template: str | None) -> RunRecord:
+        """Have a run read again, its names under a template or as they are; LoadError if bad.
+
+        Its tensors are called otherwise then: values behind earlier comparisons are not found.
+        """
+        return self._runs.set_template(run_id, template)
+
+    def names(self, run_id: str, most: int = 400) -> tuple[str, ...]:
+        """The names a dump itself uses, an even choice of them, for a template to be tried on."""
+        dump = self._runs.dump(self._runs.get(run_id))
+        what, limit = f"read the names of {dump.label}", self._options.ask_s
+        key = key_of(run_id, "names", ("most", most))
+        ask = functools.partial(self._questions.call, what, names_of, dump, most, timeout_s=limit)
+        found: tuple[str, ...] = ask() if key is None else self._answers.get(key, ask)
+        return found
 
     def add_upload(self, received: Received) -> RunRecord:
         """Add a complete upload; the run has the upload's id."""
@@ -142,6 +172,29 @@ class Workspace:
             rows = connection.execute(query).mappings().all()
         return [catalogue.record(ComparisonRecord, row) for row in rows]
 
+    def runs_of(self, comparison_id: str) -> tuple[str, str]:
+        """Run ids of both dumps of a comparison; NotHereError when one is gone."""
+        reference, candidate = (
+            self._dump(comparison_id, side).run_id for side in ("reference", "candidate")
+        )
+        return reference, candidate
+
+    def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
+        """The comparisons with the same reference, this one included, newest first."""
+        self.comparison(comparison_id)
+        links = catalogue.comparison_runs.c
+        sides = sa.select(links.run_id).where(
+            links.comparison_id == comparison_id, links.side == "reference"
+        )
+        same = sa.select(links.comparison_id).where(
+            links.side == "reference", links.run_id.in_(sides)
+        )
+        table = catalogue.comparisons
+        query = sa.select(table).where(table.c.id.in_(same)).order_by(table.c.created.desc())
+        with self._catalogue.reading() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [catalogue.record(ComparisonRecord, row) for row in rows]
+
     def comparison(self, comparison_id: str) -> Comparison:
         """The comparison of this id; NotHereError if there is none."""
         return self._comparisons.get(
@@ -150,33 +203,94 @@ class Workspace:
 
     def judgement(self, comparison_id: str) -> Judgement:
         """What the analysis makes of a comparison."""
-        return self._judgements.get(comparison_id, lambda: judge(self.comparison(comparison_id)))
+        return self._derived_of(comparison_id)[0]
+
+    def diagnosis(self, comparison_id: str) -> Diagnosis:
+        """The findings of a comparison; made from both dumps, unless they are kept already.
+
+        Raises NotHereError when they are not, and a dump is gone.
+        """
+        return self._diagnoses.get(comparison_id, lambda: self._diagnosed(comparison_id))
+
+    def bundle(self, comparison_id: str, tensor: str) -> bytes:
+        """The repro bundle of the operator call that made a tensor of the reference."""
+        where = {"folder": str(self._layout.comparisons), "kept": comparison_id}
+        return self.ask(comparison_id, make_bundle, tensor=tensor, **where)
+
+    def annotations(self, comparison_id: str) -> list[Annotation]:
+        """What people said about a comparison, newest first."""
+        return self._annotations.of(comparison_id)
+
+    def annotate(
+        self,
+        comparison_id: str,
+        target: str,
+        *,
+        status: Status,
+        text: str,
+        link: str = "",
+        expires: date | None = None,
+    ) -> Annotation:
+        """Say something about a module or a tensor of a comparison that is here."""
+        self.comparison(comparison_id)
+        return self._annotations.add(
+            comparison_id, target, status=status, text=text, link=link, expires=expires
+        )
+
+    def remove_annotation(self, annotation_id: str) -> None:
+        """Remove what somebody said; NotHereError when it is gone."""
+        self._annotations.remove(annotation_id)
+
+    def redaction_key(self) -> bytes:
+        """Key for names that leave as hashes: the same for all reports of this server."""
+        return blake3(b"redaction", key=blake3(self._layout.secret()).digest()).digest()
 
     def table(self, comparison_id: str) -> pd.DataFrame:
         """One row a pair; shared by all sessions, so never change it."""
-        return self._tables.get(
-            comparison_id,
-            lambda: pair_table(self.comparison(comparison_id), self.judgement(comparison_id)),
-        )
+        return self._derived_of(comparison_id)[1]
+
+    def thumbnail(self, comparison_id: str, number: int) -> Thumbnail | None:
+        """A small picture of a pair, kept with the comparison; few pairs have one."""
+        place = self._layout.comparisons / self.comparison(comparison_id).id
+        return thumbnails.read(place).get(number)
 
     def ask(self, comparison_id: str, function: Callable[..., T], **arguments: Any) -> T:
         """`function(reference, candidate, **arguments)` on the two dumps, in a confined worker.
 
         `function` stands at the top of a module and depends on nothing but its arguments; recent
-        answers are kept, so treat one as read-only. Raises NotHereError when a dump is gone,
-        ExplorerError when the worker crashed, ran out of memory or took too long.
+        answers are kept, so treat one as read-only. Where `reference_id` is among the arguments,
+        that pair's tensors read as they were compared: transposed, merged from shards. Raises
+        NotHereError when a dump is gone, ExplorerError when the worker crashed, ran out of memory
+        or took too long.
         """
         dumps = [self._dump(comparison_id, side) for side in ("reference", "candidate")]
 
         def answer() -> Any:
             what = f"read {dumps[0].label} and {dumps[1].label}"
             limit = self._options.ask_s
-            return self._questions.call(what, call, function, *dumps, arguments, timeout_s=limit)
+            pair = self._adapted_pair(comparison_id, arguments.get("reference_id"))
+            return self._questions.call(
+                what, call, function, *dumps, arguments, pair, timeout_s=limit
+            )
 
         asked = f"{function.__module__}.{function.__qualname__}"
         key = key_of(comparison_id, asked, *sorted(arguments.items()))
         result: T = answer() if key is None else self._answers.get(key, answer)
         return result
+
+    def _diagnosed(self, comparison_id: str) -> Diagnosis:
+        folder = self._layout.comparisons
+        self.comparison(comparison_id)  # an unknown one is told so
+        kept = diagnoses.read(folder, comparison_id)
+        if kept is not None:
+            return kept
+        try:
+            return self.ask(comparison_id, find_causes, folder=str(folder), kept=comparison_id)
+        except NotHereError:
+            older = diagnoses.read(folder, comparison_id, of_any_version=True)
+            if older is None:
+                raise
+            return older
 
     def upload_token(self, user: str) -> str:
         """A token that lets a browser upload for a user."""
@@ -207,6 +321,15 @@ class Workspace:
         self._catalogue.close()
         self._owner.release()
 
+    def _derived_of(self, comparison_id: str) -> Derived:
+        place = self._layout.comparisons / comparison_id
+
+        def made() -> Derived:
+            found = diagnoses.read(place.parent, comparison_id, of_any_version=True)
+            return derived(place, self.comparison(comparison_id), found)
+
+        return self._derived.get(comparison_id, made)
+
     def _bounds(self) -> Bounds:
         return Bounds(
             readable=(
@@ -214,7 +337,9 @@ class Workspace:
                 *map(str, self._options.readable),
                 str(cache_folder()),  # readable only: its code also runs outside the workers
             ),
-            writable=(str(self._layout.comparisons), str(self._layout.jobs)),
+            writable=tuple(
+                map(str, (self._layout.comparisons, self._layout.jobs, self._layout.unpacked))
+            ),
             private=str(self._layout.root),
             nbytes=self._options.memory,
         )
@@ -222,12 +347,23 @@ class Workspace:
     def _tidy(self) -> None:
         """Remove what killed servers left half-done and take up what they had not finished."""
         comparisons.sweep(self._layout.comparisons, functools.partial(is_alive, self._layout.jobs))
+        ledgers.sweep(self._layout.comparisons)
         self.uploads.sweep()
         with self._catalogue.writing() as connection:
             ids = connection.execute(sa.select(catalogue.comparisons.c.id)).scalars()
             for kept in comparisons.kept(self._layout.comparisons, known=frozenset(ids)):
-                list_comparison(connection, kept)
+                catalogue.list_comparison(connection, kept)
         self._runs.resume()
+
+    def _adapted_pair(self, comparison_id: str, reference_id: str | None) -> Pair | None:
+        """The pair of this reference tensor if it was adapted, without its statistics."""
+        if reference_id is None:
+            return None
+        table = self.table(comparison_id)
+        rows = table.index[(table["tensor"] == reference_id) & (table["adaptation"] != "")]
+        if rows.empty:
+            return None
+        return replace(self.comparison(comparison_id).pairs[int(rows[0])], stats=None)
 
     def _dump(self, comparison_id: str, side: str) -> Dump:
         """A dump of one side that is still there and unchanged, wherever it came from."""

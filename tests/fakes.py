@@ -17,8 +17,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.table import pair_table
+from core.annotations import Annotation
 from core.comparison import Comparison, Judgement, Match, Pair, RunSummary, Settings, Tolerance
 from core.errors import NotHereError
+from core.findings import Diagnosis, Finding, Hypothesis, Replay
 from core.runs import Problem
 from core.stats import PairStats
 from core.tensors import TensorInfo
@@ -113,6 +115,7 @@ def judgement(compared: Comparison) -> Judgement:
         if found
         else "The two runs agree to rounding.",
         detail="Its inputs are equal on both sides.",
+        floor_kinds=tuple("depth" for _ in rows),
     )
 
 
@@ -124,6 +127,51 @@ def _judged(p: Pair, order: int) -> tuple[Any, float, float, float]:
     verdict = {FAULT: "fault", WATCH: "watch"}.get(name, "inherited" if total > 6 else "rounding")
     added = {FAULT: 113.0, WATCH: 7.5}.get(name, 0.5)
     return verdict, total, math.sqrt(max(0.0, total**2 - added**2)), added
+
+
+def replay(name: str, **changes: Any) -> Replay:
+    """A replayed output: rounding on both sides, most of its error inherited after the fault."""
+    info = tensor(name, 0)
+    far = name == FAULT
+    about: dict[str, Any] = {
+        "tensor": info.id, "total": 113.0 if far else 1.2, "propagated": 0.4 if far else 0.9,
+        "local_reference": 0.9, "local_candidate": 113.0 if far else 0.8, "floor": 1.0,
+        "ratio_reference": 0.9, "ratio_candidate": 113.0 if far else 0.8, "worst_reference": 3.1,
+        "worst_candidate": 610.0 if far else 3.0, "rows": 8, "rows_total": 8,
+    }  # fmt: skip
+    return Replay(**(about | changes))
+
+
+def finding(name: str = FAULT, **changes: Any) -> Finding:
+    """The rotary phase rounded to 16 bits, with two rejected explanations."""
+    info = tensor(name, 0)
+    about: dict[str, Any] = {
+        "id": "F1", "verdict": "fault", "tensor": info.id, "module": name, "operator": name,
+        "slot": "forward_output.0", "step": 0, "rank": 0, "call": 0, "side": "candidate",
+        "confidence": 0.98, "hypotheses": hypotheses(),
+    }  # fmt: skip
+    return Finding(**(about | changes))
+
+
+def hypotheses() -> tuple[Hypothesis, ...]:
+    """The one that explains everything, one that explains nothing, one known by its pattern."""
+    nan = math.nan
+    return (
+        Hypothesis(mechanism="rope_phase_16bit", confidence=0.98, before=113.0, after=1.0),
+        Hypothesis(mechanism="rope_base", confidence=0.02, before=113.0, after=701.0),
+        Hypothesis(mechanism="position_offset", confidence=0.01, before=nan, after=nan),
+    )
+
+
+def diagnosis(compared: Comparison, **changes: Any) -> Diagnosis:
+    """A fault at `FAULT`, something to watch at `WATCH`, and the outputs around them replayed."""
+    watch = finding(WATCH, id="F2", verdict="watch", confidence=0.71, hypotheses=())
+    about: dict[str, Any] = {
+        "comparison": compared.id, "verdict": "fault", "findings": (finding(), watch),
+        "replays": tuple(replay(name) for name in operators()),
+        "not_replayed": {"step0/rank0/lm_head/forward_output.0": "its input is not dumped"},
+    }  # fmt: skip
+    return Diagnosis(**(about | changes))
 
 
 def table(compared: Comparison, judged: Judgement) -> pd.DataFrame:
@@ -149,6 +197,9 @@ class FakeWorkspace:
     """What pages ask of a workspace, kept in memory."""
 
     compared: dict[str, Comparison] = field(default_factory=dict)
+    dump_names: tuple[str, ...] = ()
+    notes: list[Annotation] = field(default_factory=list)
+    found: dict[str, Diagnosis] = field(default_factory=dict)
     known_runs: dict[str, RunRecord] = field(default_factory=dict)
     known_jobs: dict[str, JobRecord] = field(default_factory=dict)
     past: list[ComparisonRecord] = field(default_factory=list)
@@ -165,6 +216,39 @@ class FakeWorkspace:
 
     def judgement(self, comparison_id: str) -> Judgement:
         return judgement(self.comparison(comparison_id))
+
+    def diagnosis(self, comparison_id: str) -> Diagnosis:
+        compared = self.comparison(comparison_id)
+        return self.found.get(comparison_id) or diagnosis(compared)
+
+    def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
+        self.comparison(comparison_id)
+        return list(self.past)
+
+    def annotations(self, comparison_id: str) -> list[Annotation]:
+        return [note for note in self.notes if note.comparison_id == comparison_id]
+
+    def annotate(self, comparison_id: str, target: str, **what: Any) -> Annotation:
+        made = Annotation(
+            id=str(len(self.notes)), comparison_id=comparison_id, target=target, created=NOW, **what
+        )
+        self.notes.insert(0, made)
+        return made
+
+    def runs_of(self, comparison_id: str) -> tuple[str, str]:
+        self.comparison(comparison_id)
+        return "r1", "r2"
+
+    def names(self, run_id: str, most: int = 400) -> tuple[str, ...]:
+        self.run(run_id)
+        return self.dump_names[:most]
+
+    def set_template(self, run_id: str, template: str | None) -> RunRecord:
+        self.asked.append(("template", run_id, template or ""))
+        return self.run(run_id)
+
+    def redaction_key(self) -> bytes:
+        return b"key of a server"
 
     def table(self, comparison_id: str) -> pd.DataFrame:
         return table(self.comparison(comparison_id), self.judgement(comparison_id))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import hdf5plugin
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t, h5z
 
@@ -220,6 +221,47 @@ def short_chunk(file: h5py.File, _: Path) -> None:
 def damaged_chunk(file: h5py.File, _: Path) -> None:
     x = file.create_dataset("x", (8,), "u1", chunks=(8,), compression="gzip")
     x.id.write_direct_chunk((0,), b"this is no deflate stream")
+
+
+def overlong(file: h5py.File, **storage: Any) -> None:
+    """A dataset of chunks of 4 KiB whose only one holds the compressed 1 MiB of another dataset."""
+    source = file.create_dataset("y", data=np.zeros(1 << 20, "u1"), chunks=(1 << 20,), **storage)
+    stored = source.id.read_direct_chunk((0,))[1]
+    del file["y"]
+    x = file.create_dataset("x", (1 << 12,), "u1", chunks=(1 << 12,), **storage)
+    x.id.write_direct_chunk((0,), stored)
+
+
+@crafted("inflate")
+def zstandard_bomb(file: h5py.File, _: Path) -> None:
+    overlong(file, **hdf5plugin.Zstd())
+
+
+@crafted("inflate")
+def lz4_bomb(file: h5py.File, _: Path) -> None:
+    overlong(file, **hdf5plugin.LZ4())
+
+
+@crafted("inflate")
+def blosc_bomb(file: h5py.File, _: Path) -> None:
+    overlong(file, **hdf5plugin.Blosc())
+
+
+@crafted("inflate")
+def bitshuffle_bomb(file: h5py.File, _: Path) -> None:
+    overlong(file, **hdf5plugin.Bitshuffle())
+
+
+@crafted("chunk")
+def lzf_bomb(file: h5py.File, _: Path) -> None:
+    overlong(file, compression="lzf")
+
+
+@crafted("chunk")
+def bitshuffle_beyond_its_chunk(file: h5py.File, _: Path) -> None:
+    x = file.create_dataset("x", (1 << 12,), "u1", chunks=(1 << 12,), **hdf5plugin.Bitshuffle())
+    sizes = (1 << 12).to_bytes(8, "big") + (1 << 12).to_bytes(4, "big")
+    x.id.write_direct_chunk((0,), sizes + (1 << 30).to_bytes(4, "big") + bytes(64))
 
 
 def probe(path: Path) -> dict[str, Any]:

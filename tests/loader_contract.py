@@ -109,6 +109,7 @@ class LoaderContract:
     """Inherit, and give `write` and `name`; `in_order` where the format does not record order."""
 
     samples: Mapping[str, Array] = SAMPLES  # fewer where the format knows fewer dtypes
+    one_more_byte = b"\0"  # that a file of the format may end in
 
     def write(self, folder: Path, arrays: Mapping[str, Array], put: Put) -> None:
         """Write the tensors in the given order, as this format's own writer does."""
@@ -209,7 +210,7 @@ class LoaderContract:
         first = open_run(tmp_path)
         assert open_run(tmp_path).fingerprint == first.fingerprint
         with self.file(tmp_path, "head.long").open("ab") as stream:
-            stream.write(b"\0")
+            stream.write(self.one_more_byte)
         assert open_run(tmp_path).fingerprint != first.fingerprint
         with pytest.raises(LoadError, match="changed since"):
             first.read(self.name("head.long"))
@@ -249,7 +250,8 @@ def _truncated_copies(folder: Path, file: Path) -> Iterator[Path]:
     """Copies of a dump in which one file is cut, at several places."""
     size = file.stat().st_size
     for percent in (3, 30, 60, 90, 99):
-        copy = folder.parent / f"{file.name} cut at {percent}"
+        name = "_".join(file.relative_to(folder).parts)
+        copy = folder.parent / f"{name} cut at {percent}"
         shutil.copytree(folder, copy)
         with (copy / file.relative_to(folder)).open("r+b") as stream:
             stream.truncate(size * percent // 100)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 from memory_runs import run_of
 
+from analysis.adapt.runs import adapted
 from analysis.compare import compare
 from analysis.table import pair_table
 from analysis.verdict import judge
+from core.annotations import Annotation
 from core.comparison import Comparison, Judgement
 from core.errors import NotHereError
 from core.runs import Array, Run
+from store.thumbnails import Thumbnail
 
 LAYERS = 3
 FAULT = "model.layers.1.mlp:forward_output.0"
@@ -62,6 +65,7 @@ class MemoryWorkspace:
     reference: Run
     candidate: Run
     compared: Comparison
+    pictures: dict[int, Thumbnail] = field(default_factory=dict)
 
     def comparison(self, comparison_id: str) -> Comparison:
         if comparison_id != self.compared.id:
@@ -71,12 +75,24 @@ class MemoryWorkspace:
     def judgement(self, comparison_id: str) -> Judgement:
         return judge(self.comparison(comparison_id))
 
+    def annotations(self, comparison_id: str) -> list[Annotation]:
+        self.comparison(comparison_id)
+        return []
+
     def table(self, comparison_id: str) -> pd.DataFrame:
         return pair_table(self.comparison(comparison_id), self.judgement(comparison_id))
 
-    def ask(self, comparison_id: str, function: Callable[..., Any], **arguments: Any) -> Any:
+    def thumbnail(self, comparison_id: str, number: int) -> Thumbnail | None:
         self.comparison(comparison_id)
-        return function(self.reference, self.candidate, **arguments)
+        return self.pictures.get(number)
+
+    def ask(self, comparison_id: str, function: Callable[..., Any], **arguments: Any) -> Any:
+        pairs = self.comparison(comparison_id).pairs
+        runs = self.reference, self.candidate
+        for pair in pairs:
+            if pair.reference.id == arguments.get("reference_id"):
+                runs = adapted(*runs, pair)
+        return function(*runs, **arguments)
 
 
 def workspace_of(a: Mapping[str, Array], b: Mapping[str, Array]) -> MemoryWorkspace:

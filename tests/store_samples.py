@@ -13,7 +13,18 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from core.comparison import Comparison, Match, Pair, RunSummary, Settings, Tolerance
+from core.adaptation import Adaptation, Step
+from core.comparison import (
+    Comparison,
+    DimsRule,
+    MappingRow,
+    Match,
+    Pair,
+    RunSummary,
+    Settings,
+    Tolerance,
+)
+from core.coverage import Coverage, ModuleCount, Oddity, Share
 from core.runs import Problem
 from core.stats import PairStats
 from core.tensors import TensorInfo
@@ -72,15 +83,25 @@ def extreme_comparison(comparison_id: str = "abc123", pairs: int = 1) -> Compari
     summary = RunSummary(
         "GPU « bf16 »", "f1", "c1", 3, 2**45, {"framework": "torch"}, (Problem("a", "b", "c"),)
     )
-    made = tuple(
-        Pair(strange, plain, Match("normalised", 0.1, "prefix"), tolerance, extreme_stats(k))
-        for k in range(pairs)
-    )
+    turned = Step("candidate", "transpose", (1, 0), ((2**40, 0), ()), ((0, 2**40),))
+    how = Match("normalised", 0.1, "prefix", Adaptation((turned,), (), (strange, plain)))
+    made = tuple(Pair(strange, plain, how, tolerance, extreme_stats(k)) for k in range(pairs))
     return Comparison(
         id=comparison_id,
         reference=summary,
         candidate=RunSummary("XPU", "f2", "c2", 0, 0),
-        settings=Settings(Tolerance(0.1, 1e-300)),
+        settings=Settings(
+            Tolerance(0.1, 1e-300),
+            mapping=(MappingRow("a", ("b\udcff", "c"), "no"), MappingRow("a", ())),
+            dims=(DimsRule("*", "b s[tp]", "candidate"),),
+            steps="+1",
+        ),
+        coverage=Coverage(
+            *(Share(n, 2**40) for n in range(3)),
+            suggested=1,
+            oddities=(Oddity("only_nan", "candidate", 2, ("a", "\udcff")),),
+            unmatched=(ModuleCount("reference", "", 3),),
+        ),
         pairs=(*made, Pair(plain, plain, Match("exact"), tolerance, problem="shapes differ")),
         unmatched_reference=(plain,),
     )
@@ -97,7 +118,7 @@ def hang(*_: object) -> None:
     time.sleep(600)
 
 
-def hog(*_: object) -> int:
+def hog(*_: object, **__: object) -> int:
     return np.ones(1 << 40, np.uint8).size
 
 

@@ -5,6 +5,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -197,3 +199,28 @@ def test_an_unknown_comparison_is_explained(
     monkeypatch.setenv("PX_WORKSPACE", str(tmp_path / "workspace"))
     assert run("show", "0123456789abcdef0123") == 2
     assert "0123456789abcdef0123" in capsys.readouterr().err
+
+
+def test_a_device_changes_neither_the_id_nor_the_verdict(
+    dumps: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(dumps[1])
+    answers = []
+    for device in ("cpu", "torch-cpu"):
+        assert run("compare", *dumps, "--device", device) == cli.FAIL
+        answers.append(capsys.readouterr().out.split("\n\n")[0])  # the table's sums may differ
+    assert answers[0] == answers[1]
+    assert run("compare", *dumps, "--device", "cuda:63") == cli.COULD_NOT_COMPARE
+    assert "There is no device 'cuda:63'" in capsys.readouterr().err
+
+
+def test_comparing_imports_nothing_slow_that_it_does_not_need(dumps: tuple[Path, Path]) -> None:
+    code = (
+        "import sys, cli\n"
+        "cli.main(['compare', *sys.argv[1:]])\n"
+        "slow = {'torch', 'streamlit', 'pandas', 'pyarrow', 'plotly', 'ml_dtypes', 'sqlalchemy'}\n"
+        "print(sorted(slow & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, *map(str, dumps)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

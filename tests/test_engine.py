@@ -211,6 +211,78 @@ def test_a_long_pair_is_the_same_on_one_and_on_many_threads() -> None:
     assert_same(one, oracle.pair_stats(a, b, TOLERANCE, **about(pair)), 1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_positions_beyond_2_to_the_31_are_exact(dtype: str) -> None:
+    start = (1 << 31) + 12_345
+    pair = random_pair((dtype, dtype), (9000,), "special")
+    known = {**about(pair), "shape": (50_000, 60_000), "start": start}
+    gathering = accumulator(TOLERANCE, **known)
+    for cut in (slice(0, 5001), slice(5001, None)):
+        gathering.add(pair.reference[cut], pair.candidate[cut])
+    ours = gathering.stats()
+    assert ours.max_abs_error.index > start
+    assert_same(ours, oracle.pair_stats(pair.reference, pair.candidate, TOLERANCE, **known), 1e-12)
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float32"), ("float16", "bfloat16")])
+def test_tables_that_are_emptied_on_the_way_count_the_same(dtypes: tuple[str, str]) -> None:
+    pair = random_pair(dtypes, (40, 1000), "special")
+    whole = flat(gathered(pair, [], 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("metrics.engine.workspace._FULL", 5000)
+        assert flat(gathered(pair, list(range(0, 40_000, 4096)), 1)) == whole
+
+
+def file_of_zeros(path: Path, size: int, last: int) -> NDArray[Any]:
+    """A sparse file of bytes, all 0 but the last."""
+    with path.open("wb") as file:
+        file.seek(size - 1)
+        file.write(bytes([last]))
+    return np.memmap(path, numpy_dtype("float8_e5m2"), "r")
+
+
+@pytest.mark.slow
+def test_a_sparse_file_of_more_than_2_to_the_31_elements(tmp_path: Path) -> None:
+    size = (1 << 31) + (1 << 20) + 7
+    a = file_of_zeros(tmp_path / "a", size, 0x3C)  # 1
+    b = file_of_zeros(tmp_path / "b", size, 0x40)  # 2
+    names = ("float8_e5m2",) * 2
+    gathering = accumulator(TOLERANCE, dtype=names[0], dtypes=names, shape=(size,), threads=2)
+    for first in range(0, size, 1 << 24):
+        gathering.add(a[first : first + (1 << 24)], b[first : first + (1 << 24)])
+    stats = gathering.stats()
+    assert stats.max_abs_error.index == stats.max_ulp.index == size - 1
+    assert (stats.equal, stats.reference.zero, stats.finite) == (size - 1, size - 1, size)
+    assert stats.joint.total == stats.ulp.total == stats.candidate.significand.total == size
+    assert stats.ulp.counts.tolist() == [size - 1, 1]
+
+
+@pytest.mark.parametrize("mean", [1.0, 1e3, 1e6])
+def test_a_mean_far_above_the_spread_costs_no_digits(mean: float) -> None:
+    rng = np.random.default_rng(6)
+    a = (mean + rng.standard_normal(6000)).astype(np.float32)
+    b = (a + 1e-2 * mean * (1 + 0.1 * rng.standard_normal(a.size))).astype(np.float32)
+    pair = TensorPair(a, b, (6000,))
+    ours = pair_stats(a, b, TOLERANCE, **about(pair))
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    for moments, values in (
+        (ours.moments.reference, x), (ours.moments.candidate, y), (ours.moments.error, y - x)
+    ):  # fmt: skip
+        assert float(moments.m2) == pytest.approx(((values - values.mean()) ** 2).sum(), rel=1e-11)
+
+
+@pytest.mark.parametrize("candidate", ["constant", "zero", "minus the reference"])
+def test_a_candidate_whose_squares_cancel_is_measured_by_itself(candidate: str) -> None:
+    a = np.random.default_rng(7).standard_normal(5000).astype(np.float32)
+    b = {"constant": np.full_like(a, 0.1), "zero": np.zeros_like(a)}.get(candidate, -a)
+    ours = pair_stats(a, b, TOLERANCE, **about(TensorPair(a, b, (5000,))))
+    y = b.astype(np.float64)
+    spread = ((y - y.mean()) ** 2).sum() if candidate == "minus the reference" else 0.0
+    assert float(ours.moments.candidate.m2) == pytest.approx(spread, rel=1e-12)
+    dot = (a.astype(np.float64) * y).sum()
+    assert float(ours.moments.dot_candidate) == pytest.approx(dot, rel=1e-9)
+
+
 def test_adding_nothing_gives_statistics_of_nothing() -> None:
     about_it = {"dtype": "float32", "dtypes": ("float32", "float32"), "shape": (4,)}
     assert accumulator(TOLERANCE, **about_it).stats() == PairStats("float32")
@@ -240,3 +312,16 @@ def test_a_process_that_must_not_write_the_cache_still_computes(tmp_path: Path) 
     environment = {"NUMBA_CACHE_DIR": str(closed / "inside"), "PATH": ""}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=environment)
     assert closed.read_text() == "not a folder"
+
+
+def test_kept_code_runs_without_what_compiles_it() -> None:
+    code = (
+        "import sys\n"
+        "from metrics.compile import compile_kernels\n"
+        "compile_kernels()\n"
+        "print('numba.np.npyimpl' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code]
+    for _ in range(2):  # the first may have to compile
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

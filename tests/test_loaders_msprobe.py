@@ -154,19 +154,32 @@ def test_other_files_of_the_folder_still_load(tmp_path: Path) -> None:
     assert run.provenance["files.ignored"] == "1"
 
 
-def test_a_dump_of_statistics_says_that_it_holds_no_values(tmp_path: Path) -> None:
-    dump = Dump(tmp_path)
-    dump.add("Module.a.Op.forward.0", "output", ONES)
-    del dump.data["Module.a.Op.forward.0"]["output"][0]["data_name"]
-    dump.data["Module.a.Op.forward.0"]["output"][0]["md5"] = "4799de0f"
-    dump.close(task="statistics")
-    with pytest.raises(LoadError, match=r"1 tensors of this dump .* without values"):
-        open_run(tmp_path)
-    dump.add("Module.b.Op.forward.0", "output", ONES)
+def _process(folder: Path, value: float) -> None:
+    dump = Dump(folder)
+    dump.add("Module.a.Op.forward.0", "output", ONES * value)
     dump.close()
+
+
+def test_processes_of_one_step_are_ranks_whatever_their_numbers(tmp_path: Path) -> None:
+    for name, pids in (("a", (1000, 999)), ("b", (7, 23))):
+        for step in (0, 1):
+            for n, pid in enumerate(sorted(pids)):
+                _process(tmp_path / name / f"step{step}" / f"proc{pid}", 10 * step + n)
+    ours, theirs = (open_run(tmp_path / name) for name in "ab")
+    ids = [f"step{s}/rank{r}/Module.a.Op.forward.0.output.0" for s in (0, 1) for r in (0, 1)]
+    assert list(ours.tensors) == list(theirs.tensors) == ids
+    assert [ours.read(name)[0, 0] for name in ids] == [0, 1, 10, 11]
+    assert "processes" in ours.provenance["ranks"]
+
+
+def test_ranks_of_every_step_are_kept_apart(tmp_path: Path) -> None:
+    for step in (0, 10, 2):
+        for rank in (0, 1):
+            _process(tmp_path / f"step{step}" / f"rank{rank}", step + rank / 10)
     run = open_run(tmp_path)
-    assert list(run.tensors) == ["Module.b.Op.forward.0.output.0"]
-    assert [problem.code for problem in run.problems] == ["statistics-only"]
+    assert [(t.step, t.rank) for t in run.tensors.values()] == [
+        (s, r) for s in (0, 2, 10) for r in (0, 1)
+    ]
 
 
 def test_one_missing_or_foreign_file_never_loses_the_rest(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from memory_runs import run_of
 
-from analysis.matching import Matching, match, normalised
+from analysis.matching import Matching, match
+from analysis.matching.naming import normalised
 from core.runs import Run
 
 ONE = np.ones(2, np.float32)

@@ -10,7 +10,7 @@ from streamlit_fixture import html_of, navigation_mode, open_page
 
 from analysis.selection import parse
 from core.errors import NotHereError
-from store import workspace
+from store import thumbnails, workspace
 from ui.cards import cut
 
 pytestmark = pytest.mark.usefixtures("navigation_mode")
@@ -72,6 +72,19 @@ def test_an_uncompared_pair_shows_why_with_both_shapes_instead_of_charts(kept):
     assert not page.get("plotly_chart")
 
 
+def test_an_adapted_pair_shows_its_steps_with_their_shapes(monkeypatch):
+    weight = np.random.default_rng(2).standard_normal((12, 20)).astype(np.float32)
+    name = "model.layers.0.mlp:forward_params.weight"
+    memory = memory_workspace.workspace_of({name: weight}, {name: weight.T.copy()})
+    monkeypatch.setattr(workspace, "default", lambda: memory)
+    page = open_page("tensor", c=memory.compared.id, t=name)
+    shown = html_of(page)
+    assert not page.exception
+    assert "Adapted before comparing" in shown
+    assert "candidate: axes in the order 1, 0: 20 × 12 → 12 × 20" in shown
+    assert "All elements are equal." in shown
+
+
 def test_a_stale_tensor_link_says_what_it_asked_for(kept):
     shown = html_of(
         open_page("tensor", c=kept.compared.id, t="model.layers.9.mlp:forward_output.0")
@@ -111,6 +124,21 @@ def test_without_its_dumps_a_comparison_still_shows_what_it_measured(kept, monke
     assert not page.exception
     assert shown.count("The dump of gpu is gone.") == 2
     assert len(page.get("plotly_chart")) == 5
+
+
+def test_without_its_dumps_the_saved_picture_stands_for_the_slice(kept, monkeypatch):
+    def gone(*_: object, **__: object) -> None:
+        raise NotHereError("The dump of gpu is gone.", "Add it again.")
+
+    pictures = thumbnails.drawn(
+        (kept.reference, kept.candidate), kept.compared, kept.table(kept.compared.id)
+    )
+    kept.pictures |= {picture.number: picture for picture in pictures}
+    monkeypatch.setattr(kept, "ask", gone)
+    page = open_page("tensor", c=kept.compared.id, t=FAULT)
+    shown = html_of(page)
+    assert not page.exception
+    assert "The dump of gpu is gone. This is the small picture" in shown
 
 
 def test_a_picked_element_is_shown_with_its_bits(kept):

@@ -1,6 +1,7 @@
 """Runs, jobs and questions of a workspace, with real workers on small real dumps."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from test_store_comparisons import bits
 
 from analysis.compare import compare
 from analysis.progress import Progress
+from analysis.views import slice_view
 from core.comparison import Comparison, Settings, Tolerance
 from core.errors import CompareError, ExplorerError, LoadError, NotHereError
 from core.runs import Run
@@ -142,6 +144,37 @@ def test_a_folder_that_is_no_dump_fails_with_the_loaders_words(
         workspace.submit(run.id, run.id)
 
 
+def test_an_archive_becomes_a_run_and_its_values_are_there(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dump = write_dump(tmp_path / "dumps" / "a")
+    path = Path(shutil.make_archive(str(dump.parent / "packed"), "xztar", dump.parent, dump.name))
+    whole, packed = (described(workspace, workspace.add_folder(each)) for each in (dump, path))
+    assert packed.status == "ready"
+    assert packed.problems == ()
+    assert (packed.tensors, packed.nbytes) == (whole.tensors, whole.nbytes)
+    job = finished(workspace, workspace.submit(whole.id, packed.id))
+    assert job.comparison_id is not None
+    comparison = workspace.comparison(job.comparison_id)
+    assert all(pair.stats and pair.stats.equal == pair.stats.count for pair in comparison.pairs)
+
+
+def test_a_template_is_kept_with_the_run(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "dumps" / "fc.out.npy"
+    path.parent.mkdir()
+    np.save(path, np.ones(3))
+    plain = described(workspace, workspace.add_folder(path))
+    assert "template" not in plain.provenance
+    again = described(workspace, workspace.add_folder(path, template="{module}.{slot}"))
+    assert again.id == plain.id
+    assert again.provenance["template"] == "{module}.{slot}"
+    assert described(workspace, workspace.add_folder(path)).provenance == again.provenance
+    cleared = described(workspace, workspace.set_template(plain.id, None))
+    assert "template" not in cleared.provenance
+    with pytest.raises(LoadError, match="unknown"):
+        workspace.set_template(plain.id, "{modul}")
+
+
 @pytest.mark.parametrize("path", ["/etc", "dumps/../secret", "dumps/link", "/nowhere/at/all"])
 def test_a_folder_outside_the_permitted_ones_is_refused_alike(
     workspace: Workspace, tmp_path: Path, path: str
@@ -202,24 +235,28 @@ def test_a_comparison_that_was_lost_is_made_again(workspace: Workspace, tmp_path
     assert finished(workspace, again).comparison_id == first.comparison_id
 
 
-def crashing(*_: object) -> Comparison:
+def crashing(*_: object, **__: object) -> Comparison:
     store_samples.crash()
     raise AssertionError
 
 
 def hanging(
-    reference: Run, candidate: Run, settings: Settings, report: Callable[[Progress], None]
+    reference: Run,
+    candidate: Run,
+    settings: Settings,
+    report: Callable[[Progress], None],
+    **_: object,
 ) -> Comparison:
     report(Progress(10, 100, 1, 3, "layers.1/output"))
     time.sleep(600)
     return compare(reference, candidate, settings, report)
 
 
-def mistaken(*_: object) -> Comparison:
+def mistaken(*_: object, **__: object) -> Comparison:
     raise ZeroDivisionError("a bug")
 
 
-def refusing(*_: object) -> Comparison:
+def refusing(*_: object, **__: object) -> Comparison:
     raise CompareError("These cannot be compared.", "Try others.")
 
 
@@ -287,7 +324,7 @@ def test_progress_is_shown_while_a_job_runs(
     workspace.cancel(job.id)
 
 
-def telling(*given: Any) -> Comparison:
+def telling(*given: Any, **_: object) -> Comparison:
     report = given[-1]
     while True:
         report(Progress(10, 100, 1, 3, "layers.1/output"))
@@ -368,6 +405,31 @@ def test_a_question_is_answered_from_both_dumps(shared: tuple[Workspace, str, Pa
     workspace, comparison_id, _ = shared
     tensor = workspace.comparison(comparison_id).pairs[0].reference.id
     assert workspace.ask(comparison_id, shapes, tensor=tensor) == (8, pytest.approx(1.5))
+
+
+def test_a_transposed_pair_is_kept_and_read_as_it_was_compared(
+    shared: tuple[Workspace, str, Path],
+) -> None:
+    workspace, _, folder = shared
+    values = np.random.default_rng(1).standard_normal((6, 9)).astype(np.float32)
+    ids = []
+    for name, stored in (("rows", values), ("columns", values.T)):
+        (folder / "dumps" / name).mkdir()
+        with h5py.File(folder / "dumps" / name / "step0.h5", "w") as file:
+            file["layers.0/output"] = stored
+        ids.append(workspace.add_folder(folder / "dumps" / name).id)
+    job = finished(workspace, workspace.submit(*ids))
+    assert job.comparison_id is not None, job.error
+    (pair,) = workspace.comparison(job.comparison_id).pairs
+    assert pair.adaptation is not None
+    assert [step.operation for step in pair.adaptation.steps] == ["transpose"]
+    assert pair.stats is not None
+    assert pair.stats.equal == values.size
+    names = {"reference_id": pair.reference.id, "candidate_id": pair.candidate.id}
+    seen = workspace.ask(
+        job.comparison_id, slice_view, selection=":, :", dtype="float32", rms=1.0, **names
+    )
+    assert np.array_equal(seen.images.candidate, values)
 
 
 def test_questions_run_in_another_process_and_equal_ones_are_asked_once(

@@ -9,6 +9,7 @@ import fakes
 import pytest
 from streamlit_fixture import asked_to_go, html_of, navigation_mode, open_page
 
+from core.coverage import Coverage, ModuleCount, Oddity, Share
 from store import workspace
 
 pytestmark = pytest.mark.usefixtures("navigation_mode")
@@ -45,8 +46,26 @@ def test_findings_come_first_and_link_to_their_tensor() -> None:
 @pytest.mark.usefixtures("kept")
 def test_coverage_counts_every_pair_and_what_is_in_one_run_only() -> None:
     shown = html_of(open_page("overview", c="c0ffee"))
-    assert "Matched: 34 by name, 0 by rule, 0 by order" in shown
+    assert "Matched: 34 by name</p>" in shown
     assert "In the candidate only" in shown
+
+
+def test_coverage_says_what_it_cannot_vouch_for(kept: fakes.FakeWorkspace) -> None:
+    coverage = Coverage(
+        tensors=Share(33, 40),
+        nbytes=Share(1000, 2000),
+        modules=Share(9, 10),
+        suggested=3,
+        oddities=(Oddity("layers_missing", "candidate", 1, (fakes.HOSTILE,)),),
+        unmatched=(ModuleCount("candidate", "model.extra", 1),),
+    )
+    kept.compared["c0ffee"] = replace(kept.compared["c0ffee"], coverage=coverage)
+    page = open_page("overview", c="c0ffee", list="unmatched")
+    shown = html_of(page)
+    assert "Compared: 33 of 40 tensors" in shown
+    assert "3 suggested pairs wait to be accepted." in shown
+    assert "candidate: layers between captured ones are missing (1): &lt;img" in shown
+    assert not page.exception
 
 
 @pytest.mark.usefixtures("kept")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.views_layers import badness, block_grid, metric_grid, stack_of
+from analysis.views_layers import badness, block_grid, metric_grid, place_grid, stack_of
 from analysis.views_rows import has_inside, kinds, matching, of_kind, sorted_by, trail, under
 from analysis.views_tree import tree
 
@@ -231,3 +231,25 @@ def test_sorting_by_verdict_takes_added_and_then_total_second():
         times_floor=[9.0, 50.0, 3.0, 99.0],
     )
     assert sorted_by(table, "verdict", descending=True)["operator"].tolist() == list("bcad")
+
+
+@pytest.mark.parametrize(("by", "rows"), [("module", ("layers.0", "layers.1")), ("operator", None)])
+def test_ranks_stand_beside_each_other_block_by_block(
+    by: str, rows: tuple[str, ...] | None
+) -> None:
+    table = pd.DataFrame(
+        [
+            {
+                "operator": f"layers.{n}.mlp", "rank": rank, "step": 0, "pair": 4 * rank + n,
+                "verdict": "fault" if (n, rank) == (1, 2) else "rounding", "added": 1.0,
+                "times_floor": 100.0 if (n, rank) == (1, 2) else 1.0, "relative_l2": 0.1,
+            }
+            for rank in range(3)
+            for n in range(2)
+        ]
+    )  # fmt: skip
+    grid = place_grid(table, "rank", by=by, metric="relative_l2", max_rows=20)
+    assert grid.columns == ("0", "1", "2")
+    assert grid.rows == (rows or ("layers.0.mlp", "layers.1.mlp"))
+    assert grid.verdict[1, 2] == "fault"
+    assert grid.pair[1, 2] == 9

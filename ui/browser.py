@@ -7,13 +7,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import url
+import language
+from language import _
+from language.catalogue import LOCALES
+from ui import tools, url
 
 _HERE = Path(__file__).parent / "components"
 _frame = st.components.v2.component("px_frame", js=(_HERE / "frame.js").read_text())
 _copy = st.components.v2.component(
     "px_copy_link",
-    html='<button type="button" aria-live="polite">Copy link</button>',
+    html='<button type="button" aria-live="polite"></button>',
     css=(_HERE / "copy_link.css").read_text(),
     js=(_HERE / "copy_link.js").read_text(),
 )
@@ -28,6 +31,12 @@ def frame() -> None:
         data={
             "pages": [page for page in url.PAGES if page != "runs"],
             "carried": carried,
+            "kept": url.query(**url.chosen_language()),
+            "lang": LOCALES[language.current()].replace("_", "-"),
+            "keys": tools.keys(),
+            "present": url.link("findings", present=1),
+            "presenting": url.get("present") == "1",
+            "help": {"title": _("Keys"), "close": _("Close"), "rows": tools.help_rows()},
             "query": carried if _incomplete() else "",
             "go": None if target is None else {"href": target, "id": secrets.token_hex(8)},
         },
@@ -47,4 +56,5 @@ def _on_runs() -> bool:
 
 def copy_link() -> None:
     """A button that copies the address of the view."""
-    _copy(key="copy-link", height=30, width=86)
+    words = {"copy": _("Copy link"), "copied": _("Copied"), "failed": _("Copy failed")}
+    _copy(key="copy-link", data=words, height=30, width=86)

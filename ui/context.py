@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +12,7 @@ import streamlit as st
 
 from charts.names import for_html, plain
 from core.comparison import Comparison
+from language import _
 from metrics import METRICS
 from ui import browser, url
 from ui.markup import Side, key
@@ -39,6 +41,7 @@ def bar(comparison: Comparison, table: pd.DataFrame) -> Chosen:
             "Metric", metrics(), key="m", labels=metric_labels(), visible=False, width=190
         )
         browser.copy_link()
+        st.html(_present(), width="content")
     return Chosen(step, rank, metric)
 
 
@@ -67,6 +70,11 @@ def _pair(comparison: Comparison) -> str:
         f'<div class="px-pair">{_side("reference", reference)}<span>·</span>'
         f"{_side('candidate', candidate)}</div>"
     )
+
+
+def _present() -> str:
+    href = html.escape(url.link("findings", present=1))
+    return f'<a class="px-go px-button" href="{href}">{for_html(_("Present"))}</a>'
 
 
 def _side(side: Side, label: str) -> str:

@@ -18,7 +18,7 @@ from charts.tokens import Theme
 from core.comparison import Comparison, Judgement
 from core.errors import ExplorerError, NotHereError
 from store import workspace as store
-from ui import browser, context, style, url
+from ui import browser, context, style, tools, url
 from ui.markup import anchor
 from ui.navigation import current_theme
 
@@ -64,6 +64,7 @@ def shell() -> Iterator[None]:
     """Style, in-app links and the edge for errors, for a page without a comparison."""
     style.apply(current_theme())
     browser.frame()
+    tools.draw()
     with _edge():
         yield
 
@@ -108,10 +109,13 @@ def explain(error: ExplorerError) -> None:
 
 def show(view: View, **options: str) -> str:
     """The shell command that prints the comparison of the view; empty options are left out."""
-    words = ["python", "cli.py", "show", view.comparison.id]
-    for name, value in options.items():
-        words += [f"--{name}", value] if value else []
-    return shlex.join(words)
+    return command("show", view.comparison.id, **options)
+
+
+def command(*words: str, **options: str) -> str:
+    """A shell command of the product; empty options are left out."""
+    given = [part for name, value in options.items() if value for part in (f"--{name}", value)]
+    return shlex.join(["python", "cli.py", *words, *given])
 
 
 def foot(command: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from charts.names import for_html
 from charts.tokens import MARKS
@@ -26,6 +26,15 @@ def verdict_word(verdict: Verdict, word: str = "") -> str:
     """Shape + word + colour, always all three."""
     text = for_html(word) if word else MARKS[verdict].word
     return f'<span class="px-verdict px-{verdict}">{mark(verdict)}{text}</span>'
+
+
+def finding_word(verdict: str, word: str = "") -> str:
+    """The same for a finding or a diagnosis; settings rather than arithmetic carry a square."""
+    if verdict in MARKS:
+        return verdict_word(cast(Verdict, verdict), word)
+    text = for_html(word or verdict.capitalize())
+    square = '<i class="px-mark px-setup" aria-hidden="true"></i>'
+    return f'<span class="px-verdict px-setup">{square}{text}</span>'
 
 
 def key(side: Side) -> str:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
+import language
 from charts.tokens import LIGHT, THEMES, Theme
-from ui.url import PAGES
+from language import _
+from ui import url
 
 ROOT = Path(__file__).resolve().parent.parent
 _LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="22" height="22" viewBox="0 0 22 22" \
@@ -31,17 +33,18 @@ def pages() -> list[st.Page]:
     return [
         st.Page(
             ROOT / "pages" / f"{name}.py",
-            title=title,
+            title=_(title),
             default=name == "runs",
             url_path=None if name == "runs" else name,
         )
-        for name, title in PAGES.items()
+        for name, title in url.PAGES.items()
         if (ROOT / "pages" / f"{name}.py").exists()
     ]
 
 
 def run() -> None:
     """Sets up the browser tab, the logo and the navigation, and runs the page asked for."""
+    language.use(url.language())
     st.set_page_config(
         page_title="Precision Explorer",
         page_icon=str(ROOT / "assets" / "favicon.png"),

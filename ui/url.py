@@ -1,6 +1,6 @@
 """The address is the state: what each parameter means, how it is read, written and linked.
 
-Path = what (`overview`, `layers`, `tensor`, `drift`; the empty path is Runs), query = how:
+Path = what (a key of `PAGES`; the empty path is Runs), query = how:
 
 | name | holds |
 |---|---|
@@ -8,13 +8,16 @@ Path = what (`overview`, `layers`, `tensor`, `drift`; the empty path is Runs), q
 | t | id of the reference's tensor |
 | m | metric id, or `times_floor` |
 | at | module path drilled into |
+| f | id of a finding |
 | sel | slice as text, `0, 2:5` |
 | step, rank | the one step or rank shown; absent: all |
 | job | comparison being computed (Runs) |
+| lang | language, once it was chosen; else the browser's |
+| present | 1: presenter (Findings) |
 
-Pages add their own. Ids, never labels or positions. The four of `CARRIED` go along with every link
-from page to page. A link of Streamlit's own navigation has no query, so the last complete address
-of the session stands in for it; the frame then writes it into the address bar.
+Pages add their own. Ids, never labels or positions. The four of `CARRIED` and the language go along
+with every link from page to page. A link of Streamlit's own navigation has no query, so the last
+complete address of the session stands in for it; the frame then writes it into the address bar.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from charts.names import for_markdown
+from language import LANGUAGES
 
 T = TypeVar("T")
 
@@ -34,9 +38,16 @@ PAGES: Mapping[str, str] = {
     "overview": "Overview",
     "layers": "Layers",
     "tensor": "Tensor",
+    "findings": "Findings",
     "drift": "Drift",
+    "formats": "Formats",
+    "many": "Many runs",
+    "matching": "Matching",
+    "report": "Report",
 }
 CARRIED = ("c", "m", "step", "rank")
+LANGUAGE = "lang"
+_SPOKEN = "spoken"  # session key: the language chosen
 _LAST = "address"  # session key: the carried parameters of the last page shown
 _PENDING = "go"  # session key: address of the page to open next
 
@@ -52,7 +63,23 @@ def get(name: str, default: str | None = None) -> str | None:
 def carried() -> dict[str, str]:
     """The parameters that go along from page to page, as they stand now."""
     values = {name: get(name) for name in CARRIED}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None} | chosen_language()
+
+
+def chosen_language() -> dict[str, str]:
+    """The language as a parameter, when somebody chose one; it then holds for the session."""
+    asked = st.query_params.get(LANGUAGE)
+    if asked in LANGUAGES:
+        st.session_state[_SPOKEN] = asked
+    spoken = st.session_state.get(_SPOKEN)
+    return {} if spoken is None else {LANGUAGE: spoken}
+
+
+def language() -> str:
+    """Code of the language to speak: the one chosen, else the browser's, else English."""
+    chosen = chosen_language().get(LANGUAGE)
+    browser = (st.context.locale or "").partition("-")[0].lower()
+    return chosen or (browser if browser in LANGUAGES else next(iter(LANGUAGES)))
 
 
 def remember() -> None:
@@ -72,10 +99,10 @@ def link(page: str, **params: object) -> str:
     Step and rank belong to a comparison and do not go along to another one.
     """
     if page == "runs":
-        return "./" + query(**params)
+        return "./" + query(**(chosen_language() | params))
     base = carried()
     if "c" in params and params["c"] != base.get("c"):
-        base = {name: value for name, value in base.items() if name == "m"}
+        base = {name: value for name, value in base.items() if name in ("m", LANGUAGE)}
     return page + query(**(base | params))
 
 

@@ -147,9 +147,14 @@ def _directions(
 
 
 def variants(function: Function, attributes: Attributes) -> Iterator[tuple[str, dict[str, Fact]]]:
-    """A nudge of each continuous attribute; listed ones are far enough apart for R to see."""
+    """Other values of each attribute: every listed one, and a nudge of the continuous ones."""
     now = {**function.defaults, **attributes}
-    for name, factor in function.continuous.items():
+    for name, values in function.options.items():
+        factor = function.continuous.get(name)
         value = now[name]
-        if isinstance(value, int | float) and value:
+        if factor is not None and isinstance(value, int | float) and value:
             yield name, {name: float(value) * factor}
+        elif factor is None:
+            for other in values:
+                if other not in (value, "auto"):
+                    yield name, {name: other}

@@ -22,7 +22,6 @@ from metrics import formats
 # Elements of the largest tensor of a call whose backward pass is replayed.
 LARGEST = 1 << 22
 _SAMPLES = 3
-_SELF_ACCUMULATED = frozenset({"float32", "float64"})
 _ONE_ROUNDING = 0.4247  # rms relative error of one rounding, in unit roundoffs
 
 
@@ -92,13 +91,9 @@ def _spread(
 
     The backward-error Monte-Carlo floor; of few samples, so half of it is each element's own and
     half the average along its row. Twice the operands' rounding, since values in between
-    (probabilities, their gradients) are rounded as well. Where the format also accumulates
-    (float32), times K / 4 for sums over K.
+    (probabilities, their gradients) are rounded as well.
     """
     unit = formats.format_of(dtype).unit_roundoff * _ONE_ROUNDING * np.sqrt(2)
-    if dtype in _SELF_ACCUMULATED:
-        longest = max(max(g.shape, default=1) for g in into)
-        unit *= np.sqrt(max(1.0, longest / 4))
     rng = np.random.default_rng(0)
 
     def shaken(x: Array) -> Array:

@@ -166,23 +166,22 @@ class _Search:
         self._try({**self.best, **{n: v for n, v in solved.items() if n not in self.known}})
 
     def free(self) -> None:
-        """Golden section on the logarithm of a continuous attribute, within a factor of ten.
+        """Golden section on the logarithm of every continuous attribute, within a factor of ten.
 
-        The one that helps most goes first: a wrong one may help a little and hide the right one.
+        The attribute that alone explains most comes first: fitted in any other order, one (the
+        scale of scores) takes over a part of what another (their soft cap) does.
         """
-        for _ in self.function.continuous:
-            tried = [self._optimum(n) for n in self.function.continuous if n not in self.known]
-            best = min(tried, default=None, key=lambda found: found[0])
-            if best is None or not self._try(best[1]) or self.ratio() <= AT_FLOOR:
+        left = [n for n in self.function.continuous if n not in self.known and self._numeric(n)]
+        while left and self.ratio() > AT_FLOOR:
+            solved = {name: self._solved(name) for name in left}
+            best = min(left, key=lambda name: self._at(name, solved[name]))
+            if not self._try({**self.best, best: solved[best]}):
                 return
+            left.remove(best)
 
-    def _optimum(self, name: str) -> tuple[float, dict[str, Fact]]:
-        """The best value of one attribute with the others as they are, and its cost."""
+    def _solved(self, name: str) -> float:
         start = self._numeric(name)
-        if not start:
-            return math.inf, self.best
-        value = _golden(partial(self._at, name), start / 10, start * 10)
-        return self._at(name, value), {**self.best, name: value}
+        return _golden(partial(self._at, name), start / 10, start * 10)
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""

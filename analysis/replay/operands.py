@@ -69,8 +69,16 @@ def _by_heads(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def arithmetic(call: OperatorCall, tensor: TensorInfo, *, operands: str = "") -> Arithmetic:
-    """Formats that the floor of one output depends on."""
-    others = (*call.inputs.values(), *call.parameters.values(), tensor)
+    """Formats that the floor of one output depends on.
+
+    A narrow result of wide inputs alone says by itself that the inputs were cast first: autocast
+    runs a product in the narrow format and leaves its operands in the dump as they were.
+    """
+    given = (*call.inputs.values(), *call.parameters.values())
+    narrow = [is_narrow(t.dtype) for t in given if "float" in t.dtype]
+    cast = tensor.dtype if is_narrow(tensor.dtype) and not any(narrow) else ""
     return Arithmetic(
-        storage=tensor.dtype, narrow=any(is_narrow(t.dtype) for t in others), operands=operands
+        storage=tensor.dtype,
+        narrow=any(narrow) or is_narrow(tensor.dtype),
+        operands=operands or cast,
     )

@@ -60,7 +60,12 @@ class Source:
 
 
 def missing(call: OperatorCall, kind: str) -> list[str]:
-    """Arguments of a call that its kind needs and that were not captured."""
+    """Arguments of a call that its kind needs and that were not captured.
+
+    The other operand of a sum or product may be a parameter or a recorded number.
+    """
+    if kind in _COMMUTATIVE and (call.parameters or {"other", "arg1"} & call.attributes.keys()):
+        return []
     wanted = [str(n) for n in range(_ARGUMENTS.get(kind, 0))]
     return [name for name in wanted if name not in call.inputs]
 

@@ -1,4 +1,4 @@
-"""Filters of storage chunks, undone within bounds; or, for foreign ones, left to the library."""
+"""Filters of storage chunks, undone within bounds; what cannot be is left to the library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from h5py import h5z
+from numpy.typing import NDArray
 
+from loaders.hdf5.codecs import Bytes, Stream, decompressed, is_available, unshuffled
 from loaders.part import RefusedError
 
 DEFLATE, SHUFFLE, FLETCHER32 = 1, 2, 3
@@ -24,15 +26,22 @@ _FOREIGN: Mapping[int, str] = {
     32026: "Blosc2",
 }
 _MODULUS = 65535
-_WORDS = 1 << 20  # of a checksum summed at once, so that no 64-bit sum overflows
+_ROWS = 256  # of a square of words that are summed at once: no sum leaves 32 bits
+_BLOCK = _ROWS * _ROWS
+_PLACES = np.arange(_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter of a chunk's pipeline: its number, and bytes per element for shuffle."""
+    """One filter of a pipeline: its number and its parameters, as the library keeps them."""
 
     code: int
-    itemsize: int = 1
+    parameters: tuple[int, ...] = ()
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element, for shuffle."""
+        return self.parameters[0] if self.parameters else 1
 
 
 def pipeline_of(plist: Any, where: str) -> tuple[Filter, ...]:
@@ -41,16 +50,16 @@ def pipeline_of(plist: Any, where: str) -> tuple[Filter, ...]:
     foreign = [each.code for each in filters if each.code > FLETCHER32]
     for code in foreign:
         _require(code, where)
-    # Inside a foreign pipeline the library checks the checksum, and reads out of bounds (2.0.0)
+    # In its own pipelines the library checks the checksum, and reads out of bounds (2.0.0)
     # unless it stands last, where the stored size tells that there are bytes to check.
-    if foreign and FLETCHER32 in [each.code for each in filters[:-1]]:
+    if not is_ours(filters) and FLETCHER32 in [each.code for each in filters[:-1]]:
         raise RefusedError("filter", where, "it holds a checksum inside a compressed chunk.")
     return filters
 
 
 def _filter(entry: tuple[Any, ...]) -> Filter:
     code, _, parameters, _ = entry
-    return Filter(code, parameters[0] if code == SHUFFLE and parameters else 1)
+    return Filter(code, tuple(parameters))
 
 
 def _require(code: int, where: str) -> None:
@@ -74,39 +83,42 @@ def _require(code: int, where: str) -> None:
 
 def is_ours(pipeline: tuple[Filter, ...]) -> bool:
     """Whether every filter is undone by this module."""
-    return all(each.code <= FLETCHER32 for each in pipeline)
+    return all(each.code <= FLETCHER32 or is_available(each.code) for each in pipeline)
 
 
 def undone(
     raw: bytes, pipeline: tuple[Filter, ...], mask: int, *, nbytes: int, where: str
-) -> bytes | memoryview:
+) -> Bytes:
     """The `nbytes` bytes of one chunk, from what the file holds of it.
 
     The library's own inflate grows its buffer as long as the stream goes on, whatever the declared
     size, and its checksum reads past chunks shorter than 4 bytes. Set bits of `mask` skip a filter.
     """
-    data: bytes | memoryview = raw
+    data = np.frombuffer(raw, np.uint8)
+    most = nbytes + 64 + nbytes // 64  # a checksum or another compression may lie within
     for position in reversed(range(len(pipeline))):
-        if mask >> position & 1:
-            continue
-        each = pipeline[position]
-        if each.code == DEFLATE:
-            data = _inflated(data, nbytes, where)
-        elif each.code == SHUFFLE:
-            data = _unshuffled(data, each.itemsize)
-        else:
-            data = _checked(data, where)
+        if not mask >> position & 1:
+            data = _undone(pipeline[position], data, most, where)
     if len(data) != nbytes:
         reason = f"a storage chunk has {len(data)} bytes in place of {nbytes}."
         raise RefusedError("chunk-length", where, reason)
     return data
 
 
-def _inflated(data: bytes | memoryview, nbytes: int, where: str) -> bytes:
-    most = nbytes + 64 + nbytes // 64  # a checksum or another deflate may lie within
+def _undone(each: Filter, data: Bytes, most: int, where: str) -> Bytes:
+    if each.code == DEFLATE:
+        return np.frombuffer(_inflated(data, most, where), np.uint8)
+    if each.code == SHUFFLE:
+        return unshuffled(data, each.itemsize) if 1 < each.itemsize <= data.size else data
+    if each.code == FLETCHER32:
+        return _checked(data, where)
+    return decompressed(each.code, Stream(data, each.parameters, most, where))
+
+
+def _inflated(data: Bytes, most: int, where: str) -> bytes:
     stream = zlib.decompressobj()
     try:
-        inflated = stream.decompress(data, most + 1)
+        inflated = stream.decompress(data.data, most + 1)
     except zlib.error as error:
         raise RefusedError("chunk", where, f"a storage chunk is damaged ({error}).") from error
     if len(inflated) > most:
@@ -116,27 +128,13 @@ def _inflated(data: bytes | memoryview, nbytes: int, where: str) -> bytes:
     return inflated
 
 
-def _unshuffled(data: bytes | memoryview, itemsize: int) -> bytes | memoryview:
-    count = len(data) // itemsize if itemsize > 1 else 0
-    if count == 0:
-        return data
-    planes = np.frombuffer(data, np.uint8)
-    out = np.empty(len(data), np.uint8)
-    whole = count * itemsize
-    elements = out[:whole].reshape(count, itemsize)
-    for byte in range(itemsize):
-        elements[:, byte] = planes[byte * count : (byte + 1) * count]
-    out[whole:] = planes[whole:]  # a tail shorter than an element is stored as it is
-    return out.data
-
-
-def _checked(data: bytes | memoryview, where: str) -> bytes | memoryview:
+def _checked(data: Bytes, where: str) -> Bytes:
     """The chunk without its Fletcher-32 checksum, which must be right."""
     if len(data) < 4:
         raise RefusedError(
             "checksum", where, f"a storage chunk of {len(data)} bytes has no checksum."
         )
-    body, stored = data[:-4], bytes(data[-4:])
+    body, stored = data[:-4], data[-4:].tobytes()
     sums = _fletcher32(body)
     # Early releases of the library stored the halves byte-swapped; it accepts both, so do we.
     halves = [(int.from_bytes(stored[i : i + 2], "little") % _MODULUS) for i in (0, 2)]
@@ -146,20 +144,32 @@ def _checked(data: bytes | memoryview, where: str) -> bytes | memoryview:
     return body
 
 
-def _fletcher32(data: bytes | memoryview) -> tuple[int, int]:
+def _fletcher32(data: Bytes) -> tuple[int, int]:
     """Both sums modulo 65535 over big-endian 16-bit words, as the library takes them.
 
     J. Fletcher, IEEE Trans. Commun. 30 (1982); with n words w_1 … w_n: Σ w_i and Σ (n - i + 1) w_i.
+    Swapping the bytes of a word multiplies it by 256 modulo 65535, so words are added as they lie.
     """
-    even = len(data) & ~1
+    words = np.zeros(-(-len(data) // 2), "<u2")
+    words.view(np.uint8)[: len(data)] = data
+    whole = words.size // _BLOCK * _BLOCK
+    blocks = words[:whole].reshape(-1, _ROWS, _ROWS)
+    parts = [*map(_square, blocks), _line(words[whole:])]
+    lengths = [*[_BLOCK] * len(blocks), words.size - whole]
     first = second = 0
-    words = np.frombuffer(data[:even], ">u2")
-    for start in range(0, words.size, _WORDS):
-        part = words[start : start + _WORDS].astype(np.uint64)
-        weights = np.arange(part.size, 0, -1, dtype=np.uint64)
-        second = (second + part.size * first + int((part * weights).sum())) % _MODULUS
-        first = (first + int(part.sum())) % _MODULUS
-    if len(data) > even:
-        first = (first + (data[-1] << 8)) % _MODULUS
-        second = (second + first) % _MODULUS
-    return first, second
+    for length, (plain, weighted) in zip(lengths, parts, strict=True):
+        first, second = (first + plain) % _MODULUS, (second + length * first + weighted) % _MODULUS
+    return first * 256 % _MODULUS, second * 256 % _MODULUS
+
+
+def _square(words: NDArray[np.uint16]) -> tuple[int, int]:
+    """Both sums over a square of words, row by row: from the sums of its rows and columns."""
+    wide = words.astype(np.uint32)
+    rows, columns = (np.add.reduce(wide, axis, dtype=np.uint32).astype(np.int64) for axis in (1, 0))
+    total = int(rows.sum())
+    return total, _BLOCK * total - int(rows @ _PLACES) * _ROWS - int(columns @ _PLACES)
+
+
+def _line(words: NDArray[np.uint16]) -> tuple[int, int]:
+    wide = words.astype(np.int64)
+    return int(wide.sum()), int(wide @ np.arange(wide.size, 0, -1))

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
-from core.tensors import Pass, Slot, TensorInfo
+from core.tensors import TensorInfo
 from loaders.hdf5.attributes import number_of
 from loaders.hdf5.datasets import Dataset
-from loaders.names import last_known, only_counts, rank_of, step_of
+from loaders.naming import Naming, Stored, path_naming
+from loaders.naming import tensor_of as stored_tensor
 from loaders.part import Source
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Naming:
-    """The meaning of a dataset's name; fields as in TensorInfo."""
-
-    name: str
-    module: str
-    argument: str
-    pass_: Pass = "unknown"
-    slot: Slot = "value"
-    module_class: str = ""
-    op: str = ""
-    call: int = 0
-    step: int | None = None
-    rank: int | None = None
-    attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
 def plain_naming(dataset: Dataset) -> Naming:
@@ -38,20 +22,13 @@ def plain_naming(dataset: Dataset) -> Naming:
     `step` and `rank` overrule them, the path of the file comes last.
     """
     links, attrs = dataset.place.links, dataset.attributes
-    file = dataset.place.file.split("/")
-    kept = [link for link in links[:-1] if not only_counts(link)] + [links[-1]]
-    name = "/".join(kept)
-    module, _, op = name.replace("/", ".").rpartition(".")
+    plain = path_naming(links, [*dataset.place.file.split("/"), *links[:-1]])
     step, rank = number_of(attrs, "step"), number_of(attrs, "rank")
-    around = [*file, *links[:-1]]
-    return Naming(
-        name=name,
-        module=module,
-        op=op,
-        argument="",
-        step=step if step is not None else last_known(map(step_of, around)),
-        rank=rank if rank is not None else last_known(map(rank_of, around)),
-        attrs=attrs,
+    return replace(
+        plain,
+        step=step if step is not None else plain.step,
+        rank=rank if rank is not None else plain.rank,
+        attrs={**plain.attrs, **attrs},
     )
 
 
@@ -59,28 +36,9 @@ def tensor_of(
     dataset: Dataset, naming: Naming, *, order: int, recorded: bool
 ) -> tuple[TensorInfo, Source]:
     """The tensor that a dataset is, under the meaning of its name."""
-    encoding = dataset.encoding
-    info = TensorInfo(
-        id=naming.name,
-        name=naming.name,
-        module=naming.module,
-        argument=naming.argument,
-        pass_=naming.pass_,
-        slot=naming.slot,
-        shape=dataset.shape,
-        storage_dtype=encoding.storage,
-        dtype=encoding.logical,
-        order=order,
-        module_class=naming.module_class,
-        op=naming.op,
-        call=naming.call,
-        step=naming.step,
-        rank=naming.rank,
-        order_recorded=recorded,
-        dims=dims_of(dataset.attributes, len(dataset.shape)),
-        attrs=naming.attrs,
-    )
-    return info, dataset.source
+    dims = dims_of(dataset.attributes, len(dataset.shape))
+    stored = Stored(dataset.shape, dataset.encoding, dataset.source)
+    return stored_tensor(replace(naming, dims=dims), stored, order=order, recorded=recorded)
 
 
 def dims_of(attributes: Mapping[str, Any], axes: int) -> tuple[str, ...]:

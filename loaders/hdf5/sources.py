@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +16,17 @@ from numpy.typing import NDArray
 
 from core.runs import Array, Selection
 from core.selection import axes_of
+from loaders.crew import Order, filled
 from loaders.encoding import Encoding
 from loaders.hdf5.filters import Filter, undone
 from loaders.hdf5.library import library, opened
 from loaders.hdf5.tiles import Box, bands, parts, reaching, restretched, skipped
 from loaders.stretches import FileBytes, bytes_at
+
+# A tile by its number: which part of a box it fills, and with which part of itself.
+_Touched = tuple[int, tuple[slice, ...], tuple[slice, ...]]
+
+_PIECE = 1 << 19  # bytes that one thread decodes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +41,17 @@ class Tiled:
     seekable: ClassVar[bool] = True
 
     @abstractmethod
-    def box(self, box: Box) -> NDArray[Any]:
-        """The raw elements of a box, an array of its own with one axis a range."""
+    def boxes(self, boxes: Iterable[Box]) -> Iterator[NDArray[Any]]:
+        """The raw elements of each box, in any byte order: own arrays with one axis a range."""
 
     def chunks(self, elements: int, start: int = 0) -> Iterator[Array]:
         """Flat row-major stretches of exactly `elements` from `start` on, the last one shorter."""
         if 0 in self.shape:
             return iter(())
-        boxes = bands(self.shape, self.tile, self.encoding.file.itemsize)
-        boxes, ahead = reaching(boxes, start)
-        flat = (self.encoding.decode(self.box(box).reshape(-1)) for box in boxes)
+        itemsize = self.encoding.file.itemsize
+        cut = bands(self.shape, self.tile, itemsize, wanted=elements * itemsize)
+        cut, ahead = reaching(cut, start)
+        flat = (self.encoding.decode(raw.reshape(-1)) for raw in self.boxes(cut))
         return restretched(skipped(flat, ahead), elements)
 
     def read(self, selection: Selection) -> Array:
@@ -53,7 +61,7 @@ class Tiled:
         lengths = tuple(len(axis) for axis in axes if isinstance(axis, range))
         if not all(ranges):
             return np.empty(lengths, self.encoding.decoded)
-        raw = self.box(tuple(r if r.step > 0 else r[::-1] for r in ranges))
+        (raw,) = self.boxes([tuple(r if r.step > 0 else r[::-1] for r in ranges)])
         turned = raw[tuple(slice(None, None, 1 if r.step > 0 else -1) for r in ranges)]
         return self.encoding.decode(np.ascontiguousarray(turned).reshape(lengths))
 
@@ -69,28 +77,48 @@ class OwnTiles(Tiled):
     index: NDArray[np.int64]  # (tiles, 4)
     fill: NDArray[Any]
 
-    def box(self, box: Box) -> NDArray[Any]:
-        """The raw elements of a box."""
-        out = np.full([len(axis) for axis in box], self.fill, self.encoding.file)
-        grid = [-(-length // tile) for length, tile in zip(self.shape, self.tile, strict=True)]
-        along = [parts(axis, tile) for axis, tile in zip(box, self.tile, strict=True)]
+    def boxes(self, boxes: Iterable[Box]) -> Iterator[NDArray[Any]]:
+        """The raw elements of each box in the machine's byte order, decoded side by side."""
         with self.bytes.opened() as descriptor:
-            for combination in itertools.product(*along):
-                numbers, into, of = zip(*combination, strict=True)
-                tile = self._tile(descriptor, int(np.ravel_multi_index(numbers, grid)))
-                if tile is not None:
-                    out[into] = tile[of]
-        return out
+            yield from filled(self._order(descriptor, box) for box in boxes)
 
-    def _tile(self, descriptor: int, number: int) -> NDArray[Any] | None:
-        row = int(np.searchsorted(self.index[:, 0], number))
-        if row == len(self.index) or self.index[row, 0] != number:
-            return None
+    def _order(self, descriptor: int, box: Box) -> Order:
+        """The tiles of a box, so many to a piece that handing it over costs little."""
+        native = self.encoding.file.newbyteorder("=")
+        out = np.empty([len(axis) for axis in box], native)
+        tiles = list(self._touched(box))
+        each = max(1, _PIECE // (math.prod(self.tile) * native.itemsize))
+        pieces = [
+            partial(self._fill, descriptor, out, tiles[at : at + each])
+            for at in range(0, len(tiles), each)
+        ]
+        return Order(out, pieces)
+
+    def _touched(self, box: Box) -> Iterator[_Touched]:
+        grid = [-(-length // tile) for length, tile in zip(self.shape, self.tile, strict=True)]
+        steps = [math.prod(grid[axis + 1 :]) for axis in range(len(grid))]
+        along = [
+            [(number * step, into, of) for number, into, of in parts(axis, tile)]
+            for axis, tile, step in zip(box, self.tile, steps, strict=True)
+        ]
+        for combination in itertools.product(*along):
+            numbers, into, of = zip(*combination, strict=True)
+            yield sum(numbers), into, of
+
+    def _fill(self, descriptor: int, out: NDArray[Any], tiles: Sequence[_Touched]) -> None:
+        for number, into, of in tiles:
+            row = int(np.searchsorted(self.index[:, 0], number))
+            if row == len(self.index) or self.index[row, 0] != number:
+                out[into] = self.fill
+            else:
+                out[into] = self._tile(descriptor, row)[of]
+
+    def _tile(self, descriptor: int, row: int) -> NDArray[Any]:
         _, address, size, mask = self.index[row].tolist()
         raw = bytes_at(descriptor, address, size, self.bytes)
         nbytes = math.prod(self.tile) * self.encoding.file.itemsize
         data = undone(raw, self.pipeline, mask, nbytes=nbytes, where=self.where)
-        return np.frombuffer(data, self.encoding.file).reshape(self.tile)
+        return data.view(self.encoding.file).reshape(self.tile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +127,11 @@ class LibraryTiles(Tiled):
 
     path: tuple[bytes, ...]
 
-    def box(self, box: Box) -> NDArray[Any]:
-        """The raw elements of a box, read with the file's own type: no conversion."""
+    def boxes(self, boxes: Iterable[Box]) -> Iterator[NDArray[Any]]:
+        """The raw elements of each box, read with the file's own type: no conversion."""
+        return map(self._box, boxes)
+
+    def _box(self, box: Box) -> NDArray[Any]:
         out = np.empty([len(axis) for axis in box], self.encoding.file)
         with self.bytes.opened():
             pass  # the same file still

@@ -12,20 +12,23 @@ from core.runs import Array
 
 Box = tuple[range, ...]  # one range of indices an axis, ascending
 
-_USUAL = 8 << 20  # bytes of a band: enough to drown the cost of a call
+_LEAST, _USUAL = 8 << 20, 32 << 20  # bytes of a band: enough to drown the cost of a call, not more
 _MOST = 128 << 20  # bytes of a band where a single row of tiles is already larger than usual
 
 
-def bands(shape: tuple[int, ...], tile: tuple[int, ...], itemsize: int) -> Iterator[Box]:
+def bands(
+    shape: tuple[int, ...], tile: tuple[int, ...], itemsize: int, *, wanted: int
+) -> Iterator[Box]:
     """Boxes that follow each other in row-major order, cut along rows of tiles.
 
+    They have about `wanted` bytes, between 8 and 32 MiB, if the rows of tiles let them.
     Each tile falls into one band, unless one row of tiles is above 128 MiB: then bands are thinner
     than tiles, and a tile is met once for each band it reaches into.
     """
     if not shape:
         yield ()
         return
-    axis, rows = _cut(shape, tile, itemsize)
+    axis, rows = _cut(shape, tile, itemsize, min(max(wanted, _LEAST), _USUAL))
     rest = tuple(range(length) for length in shape[axis + 1 :])
     for lead in np.ndindex(shape[:axis]):
         fixed = tuple(range(i, i + 1) for i in lead)
@@ -33,13 +36,15 @@ def bands(shape: tuple[int, ...], tile: tuple[int, ...], itemsize: int) -> Itera
             yield (*fixed, range(start, min(start + rows, shape[axis])), *rest)
 
 
-def _cut(shape: tuple[int, ...], tile: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+def _cut(
+    shape: tuple[int, ...], tile: tuple[int, ...], itemsize: int, usual: int
+) -> tuple[int, int]:
     """The axis along which bands are cut, and how many rows each takes."""
     for axis, (length, deep) in enumerate(zip(shape, tile, strict=True)):
         row = max(1, math.prod(shape[axis + 1 :]) * itemsize)
         depth = min(deep, length)
         if row * depth <= _MOST:
-            return axis, depth * max(1, _USUAL // (row * depth))
+            return axis, depth * max(1, usual // (row * depth))
         if depth > 1 and row <= _MOST:
             return axis, _MOST // row
     return len(shape) - 1, max(1, _MOST // itemsize)

@@ -25,7 +25,7 @@ Chunk = NDArray[Any]
 class Accumulator:
     """Takes two flat tensors in chunks, in order; neither cuts nor threads change a bit of the sum.
 
-    Sums are taken over blocks of 1024 elements at multiples of that, blocks are merged in order to
+    Sums are taken over blocks of 2048 elements at multiples of that, blocks are merged in order to
     segments of 2^20, segments in order to the whole. An element is a real part of a complex number.
     `threads` work on as many segments of a chunk at once.
     """

@@ -89,13 +89,13 @@ def add_axes(
             energies = _unkept(x, y, take)
         if rank > 1:
             peak = _peak(z, take)
-            _outer(place, offsets, shape, energies[0], energies[1], peak, profile)
+            step_on(place, offsets, shape, energies[0], energies[1], peak, profile)
         done += take
         column = 0
 
 
 @inlined
-def _outer(
+def step_on(
     place: Ints,
     offsets: Ints,
     shape: Ints,

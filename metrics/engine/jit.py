@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import extending
 from numba.core import cgutils, types
 from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 
 from metrics.engine.place import cache_folder
 
@@ -77,9 +78,14 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Impl
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Compiled code as kept; none where the folder is closed to this process."""
-        with contextlib.suppress(OSError):
-            return super().load_overload(signature, target_context)
+        """Compiled code as kept; none where the folder is closed to this process.
+
+        Numba's own way first imports all it can compile; what was compiled needs its runtime alone,
+        and a process starts 0.2 s earlier.
+        """
+        rtsys.initialize(target_context)
+        with contextlib.suppress(OSError), self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, target_context)
         return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -115,6 +121,26 @@ def leading_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
         return builder.ctlz(arguments[0], cgutils.false_bit)
 
     return value(value), generate
+
+
+@intrinsic
+def trailing_zeros(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Zero bits below the lowest set bit of an unsigned integer that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def ones(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Set bits of an unsigned integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
 
 
 @intrinsic
@@ -161,6 +187,11 @@ def bytes_at(address: int, count: int) -> Any:
     return numba.carray(_pointer(address), count)
 
 
+def pointer_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Where the elements of an array begin, while code is generated."""
+    return context.make_array(kind)(context, builder, array).data
+
+
 @intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
     """The same array without an owner, so that views of it count no references.
@@ -199,24 +230,10 @@ def tick(clock: Any, stage: int) -> None:
         clock[0] = now
 
 
-@intrinsic
-def _touch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
-    """Ask for the cache line at an address, which need not be readable."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        pointer = ir.IntType(8).as_pointer()
-        word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
-        touch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        place = builder.inttoptr(arguments[0], pointer)
-        builder.call(touch, [place, word(0), word(2), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
-@inlined
-def prefetch(address: int, count: int) -> None:
-    """Ask for `count` bytes from an address on: they arrive while the processor does other work."""
-    for at in range(address, address + count, 64):
-        _touch(at)
+def touch(builder: Any, address: Any) -> None:
+    """Generate a request for the cache line at an address, which need not be readable."""
+    pointer = ir.IntType(8).as_pointer()
+    word = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+    builder.call(prefetch, [builder.inttoptr(address, pointer), word(0), word(2), word(1)])

@@ -16,8 +16,12 @@ SIDE_A, SIDE_B = 8, 13  # of each side: the five below
 OWN_FINITE, OWN_NAN, OWN_PLUS, OWN_MINUS, OWN_SATURATED = 0, 1, 2, 3, 4
 LARGEST_ULP = 18  # bits of an uint64
 SEEN_A, SEEN_B, SEEN_E, SEEN_ULP, SEEN_BITS_A, SEEN_BITS_B = 19, 21, 23, 25, 27, 29  # low, high
-COUNT, ULP_ZERO = 31, 32
-COUNTS = 33
+HOLES = 31  # elements not finite on both sides that loops took for pairs of zeros
+PADDED_A, PADDED_B = 32, 33  # zeros that loops over significands saw beyond a block
+ULP_HUGE = 34  # distances beyond 2^31
+SINCE = 35  # as FINITE
+SPREAD = 36  # whether all lanes of the tables were used; from HOLES on: since they were emptied
+COUNTS = 37
 
 # Extremes since the start, float64.
 WORST, WORST_A, WORST_B, ULP, ULP_A, ULP_B, MIN_A, MAX_A, MIN_B, MAX_B = (
@@ -40,16 +44,17 @@ TERMS = 6
 KIND_A, KIND_B, PRECISION, MIN_EXPONENT, SATURATES_A, SATURATES_B = 0, 1, 2, 3, 4, 5
 COARSER, EXACT = 6, 7  # kind of the coarser format; whether both sides are stored as integers
 INT_HIGH_A, INT_LOW_A, INT_HIGH_B, INT_LOW_B = 8, 9, 10, 11  # bounds where float64 rounds them
-WIDTH_A, WIDTH_B = 12, 13  # bytes of an element
-ULP_FORM = 14  # in narrow_ulps.KNOWN
-ORDERS = 15
+ULP_FORM = 12  # in ulp_lanes.KNOWN
+ORDERS = 13
+# What is read next: addresses, and bytes of an element.
+NEXT_A, NEXT_B, WIDTH_A, WIDTH_B = 0, 1, 2, 3
 FLOAT, INT, BOOLEAN = 0, 1, 2  # of COARSER
 
 # How the tables of a container format are coded.
-HALF, FIRST, OCTAVES, TINY, WIDTH, CODE, NORMAL_A, NORMAL_B = 0, 1, 2, 3, 4, 5, 6, 7
-FORM = 8
+HALF, FIRST, OCTAVES, TINY, WIDTH, CODE, TINY_ROW, NORMAL_ROW = 0, 1, 2, 3, 4, 5, 6, 7
+COLUMN, NORMAL_A, NORMAL_B = 8, 9, 10
+FORM = 11
 JOINT_CODE = 4096  # as in metrics.histograms
 
 # Stages, when they are measured.
-T_LOAD, T_SIDE, T_VALUES, T_BITS, T_ERRORS, T_AGREEMENT, T_SUMS = 1, 2, 3, 4, 5, 6, 7
-T_ULPS, T_ULP_BINS, T_JOINT, T_MERGE, T_AXES, T_REST = 8, 9, 10, 11, 12, 13
+T_LOAD, T_SIDES, T_VALUES, T_SUMS, T_ULPS, T_JOINT, T_MERGE, T_REST = 1, 2, 3, 4, 5, 6, 7, 8

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.engine.halves import load_brain, load_half
 from metrics.engine.jit import inlined
 
 Bytes = NDArray[np.uint8]
@@ -24,30 +25,6 @@ def _copy32(source: Floats32, target: Floats32, count: int) -> None:
 
 
 @inlined
-def _half(source: NDArray[np.uint16], target: NDArray[np.uint32], count: int) -> None:
-    """Exponents move by 112, by a multiplication that float32 does exactly, subnormals too."""
-    floats = target.view(np.float32)
-    for i in range(count):
-        magnitude = np.uint32(np.uint32(source[i] & np.uint16(0x7FFF)) << np.uint32(13))
-        target[i] = magnitude
-    for i in range(count):
-        floats[i] = floats[i] * np.float32(2.0**112)
-    for i in range(count):
-        bits = np.uint32(source[i])
-        beyond = (
-            np.uint32(0x7F800000) if np.uint32(bits & 0x7C00) == np.uint32(0x7C00) else np.uint32(0)
-        )
-        sign = np.uint32(np.uint32(bits & np.uint32(0x8000)) << np.uint32(16))
-        target[i] = np.uint32(np.uint32(target[i] | beyond) | sign)
-
-
-@inlined
-def _brain(source: NDArray[np.uint16], target: NDArray[np.uint32], count: int) -> None:
-    for i in range(count):
-        target[i] = np.uint32(np.uint32(source[i]) << np.uint32(16))
-
-
-@inlined
 def _looked_up(source: Bytes, table: Floats32, target: Floats32, count: int) -> None:
     for i in range(count):
         target[i] = table[source[i]]
@@ -61,9 +38,9 @@ def load_narrow(
     if kind == F32:
         _copy32(raw[4 * at : 4 * (at + count)].view(np.float32), target, count)
     elif kind == BF16:
-        _brain(raw[2 * at : 2 * (at + count)].view(np.uint16), target.view(np.uint32), count)
+        load_brain(raw[2 * at : 2 * (at + count)], target, count)
     elif kind == F16:
-        _half(raw[2 * at : 2 * (at + count)].view(np.uint16), target.view(np.uint32), count)
+        load_half(raw[2 * at : 2 * (at + count)], target, count)
     else:
         _looked_up(raw[at : at + count], table, target, count)
 

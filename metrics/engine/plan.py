@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from core.comparison import Tolerance
 from metrics.engine import layout as at
-from metrics.engine.narrow_ulps import KNOWN
+from metrics.engine.narrow import TINY_ROWS
+from metrics.engine.narrow_lanes import JOINT_FIRST, JOINT_WIDTH
+from metrics.engine.ulp_lanes import KNOWN
 from metrics.formats import Format, format_of
 from metrics.histograms import value_bins
 
@@ -34,8 +36,18 @@ _KINDS = {
     "uint32": U32,
     "uint64": U64,
 }
-_NARROW_FORM = (4096, 15153, 23, 14801, 304, 925)  # see metrics.engine.layout
-_WIDE_FORM = (32768, 817, 52, 1, 2112, 0)
+_NARROW_FORM = (
+    4096,
+    15153,
+    23,
+    14801,
+    JOINT_WIDTH,
+    925,
+    TINY_ROWS,
+    0,
+    JOINT_FIRST,
+)  # see metrics.engine.layout
+_WIDE_FORM = (32768, 817, 52, 1, 2112, 0, 0, 52, 0)
 NARROW = (F32, F16, BF16, TABLE)
 _PARTS = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 _NO_TABLE = np.zeros(256, np.float32)
@@ -129,7 +141,6 @@ def _terms(tolerance: Tolerance, sides: tuple[Format, ...]) -> NDArray[np.float6
 def _orders(sides: tuple[Storage, Storage], formats: tuple[Format, ...]) -> NDArray[np.int64]:
     orders = np.zeros(at.ORDERS, np.int64)
     orders[at.KIND_A], orders[at.KIND_B] = sides[0].kind, sides[1].kind
-    orders[at.WIDTH_A], orders[at.WIDTH_B] = (side.dtype.itemsize for side in sides)
     grid = formats[0].precision, formats[0].min_exponent
     orders[at.ULP_FORM] = KNOWN.index(grid) if grid in KNOWN else 0
     orders[at.COARSER] = {"int": at.INT, "bool": at.BOOLEAN}.get(formats[0].kind, at.FLOAT)

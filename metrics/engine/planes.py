@@ -1,86 +1,127 @@
-"""Counting one bit in each of many words: carry-save adders over columns of words.
+"""Counting one bit in each of many words: carry-save adders over sixteen lanes of words.
 
-Counter c of bit k is spread over planes: plane p holds, for each of 64 columns of words, the binary
-digit p of how many words of the column have bit k. Sixteen words take fifteen full adders, two
-instructions each, whatever the data; a table would wait for itself where few bins are hit.
+Counter c of bit k is spread over planes: plane p holds, for each lane, the binary digit p of how
+many words of the lane have bit k. Sixteen words take fifteen full adders, two instructions each,
+whatever the data; a table would take an instruction that reads and writes for every word.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba.core import types
 from numpy.typing import NDArray
 
-from metrics.engine.jit import inlined
+from metrics.engine.jit import inlined, intrinsic
+from metrics.engine.lanes import I32, I64, LANES, Lanes, Memory, Variable, index, memories, repeated
 from metrics.engine.layout import BLOCK
 
-COLUMNS = BLOCK // 16
 PLANES = 48
+GROUP = 16 * LANES  # words that are added up before a carry is written
+GROUPS = BLOCK // GROUP
+_DIGITS = 4  # log2 of the vectors of a group
+ROOM = GROUPS * LANES  # of the carries of a block
+CARRIES = ROOM + _DIGITS * LANES  # and of its first planes
+_RIPPLE = _DIGITS + GROUPS.bit_length() - 1  # plane of a block's last carry
 
 Words = NDArray[np.uint32]
 
 
-@inlined
-def _sum(a: int, b: int, c: int) -> int:
-    return np.uint32(np.uint32(a ^ b) ^ c)
+def _added(a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
+    """Sum and carry."""
+    apart = a ^ b
+    return apart ^ c, (a & b) | (apart & c)
+
+
+def _plus(held: Lanes, words: list[Lanes]) -> tuple[Lanes, list[Lanes]]:
+    """Words added to one plane, and half as many to carry."""
+    carries = []
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        held, carry = _added(held, one, other)
+        carries.append(carry)
+    return held, carries
+
+
+class Counter:
+    """Generates the loop of a block: counts sixteen vectors at a time.
+
+    What it finds lies in `carries` until `close_block` adds it to the planes or nobody does.
+    """
+
+    def __init__(self, builder: Any, planes: Memory, carries: Memory) -> None:
+        self._carries = carries
+        self._digits = [
+            Variable(builder, planes.load(index(p * LANES)).value) for p in range(_DIGITS)
+        ]
+
+    def add(self, words: list[Lanes], group: Any) -> None:
+        """The marks of one group."""
+        for digit in self._digits:
+            held, words = _plus(digit.lanes(), words)
+            digit.set(held)
+        self._carries.store(words[0].builder.mul(group, index(LANES)), words[0])
+
+    def finish(self) -> None:
+        """After the loop: leave the first planes beside the carries."""
+        for p, digit in enumerate(self._digits):
+            self._carries.store(index(ROOM + p * LANES), digit.lanes())
+
+
+@intrinsic
+def _fold_carries(typing_context: Any, carries: Any, planes: Any) -> Any:  # noqa: ARG001
+    """Add a block to the planes up to its last carry, which is left in front."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        taken, held = memories(context, builder, signature, arguments, (I32, I32))
+        for p in range(_DIGITS):
+            held.store(index(p * LANES), taken.load(index(ROOM + p * LANES)))
+        words = [taken.load(index(g * LANES)) for g in range(GROUPS)]
+        for p in range(_DIGITS, _RIPPLE):
+            plane, words = _plus(held.load(index(p * LANES)), words)
+            held.store(index(p * LANES), plane)
+        taken.store(index(0), words[0])
+        return context.get_dummy_value()
+
+    return types.void(carries, planes), generate
 
 
 @inlined
-def _carry(a: int, b: int, c: int) -> int:
-    return np.uint32(np.uint32(a & b) | np.uint32(np.uint32(a ^ b) & c))
-
-
-@inlined
-def add_marks(marks: Words, planes: Words, carry: Words) -> None:
-    """Count the bits of a whole block of words; `planes` is (PLANES, COLUMNS)."""
-    p0, p1, p2, p3 = planes[0], planes[1], planes[2], planes[3]
-    n = COLUMNS
-    for j in range(COLUMNS):
-        ones, twos, fours, eights = p0[j], p1[j], p2[j], p3[j]
-        t0 = _carry(ones, marks[j], marks[j + n])
-        ones = _sum(ones, marks[j], marks[j + n])
-        t1 = _carry(ones, marks[j + 2 * n], marks[j + 3 * n])
-        ones = _sum(ones, marks[j + 2 * n], marks[j + 3 * n])
-        f0 = _carry(twos, t0, t1)
-        twos = _sum(twos, t0, t1)
-        t0 = _carry(ones, marks[j + 4 * n], marks[j + 5 * n])
-        ones = _sum(ones, marks[j + 4 * n], marks[j + 5 * n])
-        t1 = _carry(ones, marks[j + 6 * n], marks[j + 7 * n])
-        ones = _sum(ones, marks[j + 6 * n], marks[j + 7 * n])
-        f1 = _carry(twos, t0, t1)
-        twos = _sum(twos, t0, t1)
-        e0 = _carry(fours, f0, f1)
-        fours = _sum(fours, f0, f1)
-        t0 = _carry(ones, marks[j + 8 * n], marks[j + 9 * n])
-        ones = _sum(ones, marks[j + 8 * n], marks[j + 9 * n])
-        t1 = _carry(ones, marks[j + 10 * n], marks[j + 11 * n])
-        ones = _sum(ones, marks[j + 10 * n], marks[j + 11 * n])
-        f0 = _carry(twos, t0, t1)
-        twos = _sum(twos, t0, t1)
-        t0 = _carry(ones, marks[j + 12 * n], marks[j + 13 * n])
-        ones = _sum(ones, marks[j + 12 * n], marks[j + 13 * n])
-        t1 = _carry(ones, marks[j + 14 * n], marks[j + 15 * n])
-        ones = _sum(ones, marks[j + 14 * n], marks[j + 15 * n])
-        f1 = _carry(twos, t0, t1)
-        twos = _sum(twos, t0, t1)
-        e1 = _carry(fours, f0, f1)
-        fours = _sum(fours, f0, f1)
-        p0[j], p1[j], p2[j], p3[j] = ones, twos, fours, _sum(eights, e0, e1)
-        carry[j] = _carry(eights, e0, e1)
-    _ripple(carry, planes)
-
-
-@inlined
-def _ripple(carry: Words, planes: Words) -> None:
-    for p in range(4, PLANES):
-        plane = planes[p]
+def close_block(carries: Words, groups: int, planes: Words) -> None:
+    """Take what the `groups` of a block carried over; `planes` is flat."""
+    for i in range(groups * LANES, ROOM):
+        carries[i] = np.uint32(0)
+    _fold_carries(carries, planes)
+    for start in range(_RIPPLE * LANES, PLANES * LANES, LANES):
         left = np.uint32(0)
-        for j in range(COLUMNS):
-            both = np.uint32(plane[j] & carry[j])
-            plane[j] = np.uint32(plane[j] ^ carry[j])
-            carry[j] = both
+        for j in range(LANES):
+            both = np.uint32(planes[start + j] & carries[j])
+            planes[start + j] = np.uint32(planes[start + j] ^ carries[j])
+            carries[j] = both
             left = np.uint32(left | both)
         if left == 0:
             return
+
+
+@intrinsic
+def _plane_totals(typing_context: Any, planes: Any, totals: Any, plane: Any) -> Any:  # noqa: ARG001
+    """Add what one plane says of each bit; whether it says anything."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held, out = memories(context, builder, signature, arguments, (I32, I64))
+        plane = arguments[-1]
+        words = held.load(builder.mul(plane, index(LANES)))
+        one = Lanes.of(builder, I32, 1)
+        some = builder.icmp_unsigned("!=", words.reduced("umax"), ir.Constant(I32, 0))
+        with builder.if_then(some), repeated(builder, index(32)) as bit:
+            shift = Lanes.spread(builder, builder.trunc(bit, I32))
+            found = (words & (one << shift)).is_not(0).how_many()
+            cell = out.cell(bit)
+            builder.store(builder.add(builder.load(cell), builder.shl(found, plane)), cell)
+        return some
+
+    return types.boolean(planes, totals, plane), generate
 
 
 @inlined
@@ -88,22 +129,5 @@ def read_marks(planes: Words, totals: NDArray[np.int64]) -> None:
     """Totals of all 32 bits; the planes are cleared."""
     totals[:] = 0
     for p in range(PLANES):
-        plane = planes[p]
-        held = np.uint32(0)
-        for j in range(COLUMNS):
-            held = np.uint32(held | plane[j])
-        if held == 0:
-            continue
-        for k in range(32):
-            bit = np.uint32(np.uint32(1) << np.uint32(k))
-            if held & bit:
-                totals[k] += np.int64(_holders(plane, bit)) << p
-        plane[:] = 0
-
-
-@inlined
-def _holders(plane: Words, bit: int) -> int:
-    found = np.int32(0)
-    for j in range(COLUMNS):
-        found = np.int32(found + np.int32(np.uint32(plane[j] & bit) != np.uint32(0)))
-    return found
+        if _plane_totals(planes, totals, p):
+            planes[p * LANES : (p + 1) * LANES] = 0

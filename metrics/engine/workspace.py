@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from core.stats import Histogram
 from metrics.engine import layout as at
+from metrics.engine import narrow
 from metrics.engine.collecting import collect_narrow, collect_wide
+from metrics.engine.lanes import LANES
 from metrics.engine.layout import BLOCK, SEGMENT
-from metrics.engine.narrow_block import run_narrow
+from metrics.engine.narrow_block import FLOAT_ROWS, TABLES, run_narrow
+from metrics.engine.narrow_lanes import JOINT_WIDTH, SURVEYED, SWEPT
 from metrics.engine.plan import Plan
-from metrics.engine.planes import COLUMNS, PLANES
+from metrics.engine.planes import PLANES
 from metrics.engine.wide_block import ROWS, run_wide
 
 Floats = NDArray[np.float64]
@@ -27,6 +30,7 @@ _FRESH_EXTREMES = np.full(at.EXTREMES, np.nan)
 _FRESH_EXTREMES[[at.WORST, at.ULP, at.MAX_A, at.MAX_B]] = -np.inf
 _FRESH_EXTREMES[[at.MIN_A, at.MIN_B]] = np.inf
 
+JOINT_ROWS = narrow.TINY_ROWS + narrow.OCTAVES + 1
 _WIDE_BINS = 2112 * 2112 + 4 * 32768 + 256
 _FULL = (1 << 31) - SEGMENT  # elements after which the 32-bit tables are emptied
 
@@ -92,28 +96,38 @@ class NarrowSpace(Space):
     """For pairs that fit float32."""
 
     def __init__(self) -> None:
-        super().__init__(2 * 8192 + 280 * 304 + 128)
-        self.tops = np.zeros((2, 2, 8192 + 1024 + 240), np.uint32)
-        self.joint = np.zeros((2, 280 * 304 + 80), np.uint32)
-        self.planes = np.zeros((3, PLANES, COLUMNS), np.uint32)
-        self.words = np.zeros((3, BLOCK), np.uint32)
-        self.floats = np.zeros((5, BLOCK), np.float32)
+        super().__init__(2 * 8192 + JOINT_ROWS * JOINT_WIDTH + 128)
+        values = narrow.TOPS + 2 * narrow.OCTAVES * 16
+        self.tops = np.zeros((TABLES, 4, values + 48), np.uint32)
+        self.joint = np.zeros((4, JOINT_ROWS * JOINT_WIDTH + 1024 + 80), np.uint32)
+        self.planes = np.zeros((3, PLANES * LANES), np.uint32)
+        self.marks = np.zeros((2, 24), np.uint32)
+        self.words = np.zeros((4, BLOCK + LANES), np.uint32)
+        self.masks = np.zeros(BLOCK // 64, np.uint64)
+        self.floats = np.zeros((FLOAT_ROWS, BLOCK), np.float32)
         self.errors = np.zeros(BLOCK)
+        self.swept = np.zeros((2, SWEPT))
+        self.found = np.zeros(SURVEYED, np.int64)
+        self.ahead = np.zeros(4, np.int64)
         self.where = np.zeros(BLOCK, np.int64)
+        self.place = np.zeros(64, np.int64)
 
     def _run(
         self, plan: Plan, a: int, b: int, count: int, position: int, sums: Floats, profile: Floats
     ) -> None:
+        self.ahead[at.WIDTH_A :] = plan.sides[0].dtype.itemsize, plan.sides[1].dtype.itemsize
         run_narrow(
             *(a, b, count, position, plan.sides[0].table, plan.sides[1].table),
             *(plan.terms, plan.orders, plan.shape, plan.offsets),
-            *(self.tops, self.joint, self.planes, self.words, self.floats, self.errors),
-            *(self.where, self.counts, self.extremes, sums, self.part, profile, self.clock),
+            *(self.tops, self.joint, self.planes, self.marks, self.words, self.masks),
+            *(self.floats, self.errors, self.swept, self.found),
+            *(self.ahead, self.where, self.place, self.counts, self.extremes),
+            *(sums, self.part, profile, self.clock),
         )
 
     def _collect(self, plan: Plan) -> None:
         collect_narrow(
-            *(self.tops, self.joint, self.planes, plan.form),
+            *(self.tops, self.joint, self.planes, self.marks, plan.form),
             *(self.counts, self.bins, self.tally, self.ends),
         )
 

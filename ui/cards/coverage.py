@@ -5,9 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from analysis.coverage_text import oddity_in_words, shares_in_words
 from charts.names import for_html
 from charts.tokens import MARKS
 from core.comparison import Comparison
+from core.coverage import Coverage
 from core.numbers import count, shape, share
 from core.tensors import TensorInfo
 from ui import url
@@ -19,7 +21,15 @@ _COLOURS = {
     "inherited": "reference",
     "rounding": "line-strong",
 }
-_METHODS = {"exact": "by name", "normalised": "by rule", "sequence": "by order"}
+_PROSE = 600  # characters of a line with names in it
+_METHODS = {
+    "mapping": "by your mapping",
+    "exact": "by name",
+    "normalised": "by rule",
+    "sequence": "by order",
+    "fingerprint": "by weights",
+    "statistics": "by values",
+}
 
 
 def draw(comparison: Comparison, pairs: pd.DataFrame) -> None:
@@ -45,6 +55,7 @@ def draw(comparison: Comparison, pairs: pd.DataFrame) -> None:
         f'{heading("Coverage")}<div class="px-bar" aria-hidden="true">{bar}</div>'
         + table(["", "", ""], rows, numeric=(1, 2), label="Coverage by verdict")
         + f'<p class="px-muted">{for_html(_matched(pairs))}</p>'
+        + _honesty(comparison.coverage)
     )
 
 
@@ -58,13 +69,23 @@ def _share(name: str, number: int, whole: int) -> str:
 
 def _matched(pairs: pd.DataFrame) -> str:
     methods = pairs["match"].value_counts()
-    return "Matched: " + ", ".join(
-        f"{count(int(methods.get(method, 0)))} {words}" for method, words in _METHODS.items()
-    )
+    found = [(int(methods.get(method, 0)), words) for method, words in _METHODS.items()]
+    return "Matched: " + ", ".join(f"{count(n)} {words}" for n, words in found if n)
+
+
+def _honesty(coverage: Coverage | None) -> str:
+    """What was compared of the reference, what waits for a word, what is odd about the dumps."""
+    if coverage is None:
+        return ""
+    lines = [f"Compared: {shares_in_words(coverage)}."]
+    if coverage.suggested:
+        lines.append(f"{count(coverage.suggested)} suggested pairs wait to be accepted.")
+    lines += [f"{oddity_in_words(oddity)}." for oddity in coverage.oddities]
+    return "".join(f'<p class="px-muted">{for_html(line, _PROSE)}</p>' for line in lines)
 
 
 def unmatched(comparison: Comparison) -> None:
-    """The tensors in one run only, by name; opened by the address."""
+    """The tensors in one run only, by module and by name; opened by the address."""
     sides = {
         "reference": comparison.unmatched_reference,
         "candidate": comparison.unmatched_candidate,
@@ -74,6 +95,10 @@ def unmatched(comparison: Comparison) -> None:
         return
     title = f"{count(total)} tensors in one run only"
     with st.expander(title, expanded=url.get("list") == "unmatched", key="unmatched"):
+        if comparison.coverage is not None:
+            groups = [(m.side, m.module, m.tensors) for m in comparison.coverage.unmatched]
+            columns = ["in the", "module", "tensors"]
+            st.dataframe(pd.DataFrame(groups, columns=columns), hide_index=True)
         frame = pd.DataFrame([_line(side, t) for side, ts in sides.items() for t in ts])
         st.dataframe(frame, hide_index=True)
 

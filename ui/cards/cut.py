@@ -16,7 +16,7 @@ from analysis.views import slice_view
 from analysis.views_elements import Element, element, worst_elements
 from charts.names import for_html
 from core.comparison import Pair
-from core.errors import ExplorerError, SelectionError
+from core.errors import ExplorerError, NotHereError, SelectionError
 from core.stats import PairStats
 from metrics.formats import FORMATS
 from ui import slices, url
@@ -70,13 +70,17 @@ def _draw(view: View, subject: Subject) -> None:
     pair, stats = subject.pair, subject.pair.stats
     if stats is None:
         return
-    shape = pair.reference.shape
+    shape = pair.shape
     picked = _picked(shape)
     part = _part(shape, stats, picked)
-    seen = view.workspace.ask(
-        view.comparison.id, slice_view,
-        selection=part.text(shape), rms=rms(stats), **names(pair),
-    )  # fmt: skip
+    try:
+        seen = view.workspace.ask(
+            view.comparison.id, slice_view,
+            selection=part.text(shape), rms=rms(stats), **names(pair),
+        )  # fmt: skip
+    except NotHereError as gone:
+        _thumbnail(view, subject, stats, gone)
+        return
     slices.draw(
         seen, _scene(subject, stats, part, picked), theme=view.theme, key="slice",
         on_act=lambda act: _act(act, view, pair, part),
@@ -132,6 +136,20 @@ def _scene(
     )
 
 
+def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereError) -> None:
+    """The picture kept with a comparison whose dumps are not here; without one, the error."""
+    small = view.workspace.thumbnail(view.comparison.id, subject.number)
+    if small is None:
+        raise gone
+    words = "This is the small picture that was saved with the comparison."
+    st.html(f'<p class="px-note">{for_html(gone.message, 1000)} {words}</p>')
+    part = selection.parse(small.selection, subject.pair.shape)
+    slices.draw(
+        small.view, _scene(subject, stats, part, None), theme=view.theme, key="slice",
+        on_act=lambda act: url.put(view=act["mode"]) if "mode" in act else None,
+    )  # fmt: skip
+
+
 def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
     if picked is None:
         st.html(f'<p class="px-note">{muted("Click an element to see its bits.")}</p>')
@@ -142,7 +160,7 @@ def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
 
 def _act(act: Any, view: View, pair: Pair, part: Part) -> None:
     """Writes what the user did in the slice into the address. In a callback."""
-    shape = pair.reference.shape
+    shape = pair.shape
     if "mode" in act:
         url.put(view=act["mode"])
     elif "element" in act:

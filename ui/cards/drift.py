@@ -97,7 +97,8 @@ def distribution(view: View, ranking: Ranking) -> None:
     name = f"{row['operator']} · {row['slot']}"
     st.html(f'<p class="px-note"><b>{for_html(name, 200)}</b> {link}</p>')
     if pair.stats is None:
-        st.html(f'<p class="px-note">Not compared: {for_html(pair.problem or "", 300)}</p>')
+        why = f"Not compared: {pair.problem}" if pair.problem else "The dumps hold no values of it."
+        st.html(f'<p class="px-note">{for_html(why, 300)}</p>')
         return
     curves = value_curves(pair.stats, symlog=scale == "symlog")
     figure = value_histogram(curves, theme=view.theme, height=drift.HEIGHT - 30)

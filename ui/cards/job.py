@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from charts.names import for_html, for_markdown, plain
@@ -18,7 +16,6 @@ _POLL_S = 0.5
 _WATCHED = (
     "watched-jobs"  # session key: jobs seen unfinished here, so that their end opens the page
 )
-_PACE = "job-pace"  # session key: job, time and bytes when it was first seen moving
 
 
 def start(job: JobRecord) -> None:
@@ -66,7 +63,7 @@ def _over(job: JobRecord) -> None:
     elif job.status == "failed":
         st.error(f"{for_markdown(job.error, 400)} {for_markdown(job.error_hint, 400)}")
     else:
-        st.warning(f"The comparison was {job.status}. Compare starts it again.")
+        st.warning(f"The comparison was {job.status}. Compare goes on where it was.")
 
 
 def _progress(workspace: Workspace, job_id: str) -> None:
@@ -86,21 +83,5 @@ def _words(job: JobRecord) -> str:
         return "Waiting for a free worker" if job.status == "queued" else "Reading both dumps"
     done = f"{size(job.done_bytes)} of {size(job.total_bytes)}"
     pairs = f"{count(job.done_pairs)} of {count(job.total_pairs)} pairs"
-    pace = _pace(job)
-    left = (
-        f", {rate(pace)}, {duration((job.total_bytes - job.done_bytes) / pace)} left"
-        if pace > 0
-        else ""
-    )
+    left = f", {rate(job.bytes_per_s)}, {duration(job.left_s)} left" if job.bytes_per_s > 0 else ""
     return f"{share(job.done_bytes, job.total_bytes)} · {done}, {pairs}{left}"
-
-
-def _pace(job: JobRecord) -> float:
-    """Bytes a second since this session first saw the job move; 0 while unknown."""
-    now = time.monotonic()
-    seen = st.session_state.get(_PACE)
-    if seen is None or seen[0] != job.id:
-        st.session_state[_PACE] = (job.id, now, job.done_bytes)
-        return 0.0
-    passed = now - float(seen[1])
-    return (job.done_bytes - int(seen[2])) / passed if passed > 0 else 0.0

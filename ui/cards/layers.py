@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
-from analysis.views_layers import Grid, block_grid, metric_grid
+from analysis.views_layers import Grid, block_grid, metric_grid, place_grid
 from analysis.views_rows import has_inside, worst_first
 from analysis.views_tree import Node, tree
 from charts.heatmap import MOST_ROWS, Colour, Metric, block_heatmap, metric_heatmap, scale_ends
@@ -24,14 +25,20 @@ _METRIC_COLUMNS = (
     "mismatch_fraction", "nonfinite_mismatch", "js_divergence",
 )  # fmt: skip
 _NAMED = {"added": Metric("added here", 0.0), "times_floor": Metric("total", 0.0)}
+_TITLES = {
+    "metric": "Error by module and metric",
+    "layer": "Error by operator and layer",
+    "rank": "Error by place and rank",
+    "step": "Error by place and step",
+}
 _TABLE = ["verdict", "operator", "slot", "added", "times_floor", "relative_l2", "cosine_distance"]
 
 
 def heat(view: View, scope: Scope) -> int:
     """The heat map of the scope with its colour keys and its numbers as a table; its height."""
-    by_metric = scope.across == "metric" or scope.stack is None
-    grid = _metric_grid(view, scope) if by_metric else _block_grid(scope)
-    title = "Error by module and metric" if by_metric else "Error by operator and layer"
+    by_metric = scope.across == "metric" or (scope.stack is None and scope.across == "layer")
+    grid = _grid(view, scope, by_metric=by_metric)
+    title = _TITLES["metric" if by_metric else scope.across]
     with st.container(horizontal=True, vertical_alignment="center", key="head-heat"):
         st.html(heading(title, _aside(grid), _keys(scope, grid, view.theme)))
         chart.as_table(scope.held[_TABLE], key="heat-table")
@@ -40,7 +47,7 @@ def heat(view: View, scope: Scope) -> int:
         if by_metric
         else block_heatmap(
             grid, colour=_colour(scope), metric=_metric(scope), at=scope.at,
-            title=scope.stack.prefix.rpartition(".")[2] if scope.stack else "", theme=view.theme,
+            title=_columns_title(scope), theme=view.theme,
         )
     )  # fmt: skip
     operators = view.table["operator"].astype(str)
@@ -88,10 +95,25 @@ def _boxes(nodes: Sequence[Node]) -> pd.DataFrame:
     return pd.DataFrame([[getattr(n, c) for c in columns] for n in nodes], columns=columns)
 
 
-def _block_grid(scope: Scope) -> Grid:
+def _grid(view: View, scope: Scope, *, by_metric: bool) -> Grid:
+    if by_metric:
+        return _metric_grid(view, scope)
+    metric = scope.colour if scope.colour in METRICS else "relative_l2"
+    if scope.across in ("rank", "step"):
+        place: Literal["rank", "step"] = "rank" if scope.across == "rank" else "step"
+        return place_grid(scope.held, place, by=scope.by, metric=metric, max_rows=MOST_ROWS)
+    return _block_grid(scope, metric)
+
+
+def _columns_title(scope: Scope) -> str:
+    if scope.across in ("rank", "step"):
+        return scope.across
+    return scope.stack.prefix.rpartition(".")[2] if scope.stack else ""
+
+
+def _block_grid(scope: Scope, metric: str) -> Grid:
     if scope.stack is None:
         raise ValueError("no repeated blocks")
-    metric = scope.colour if scope.colour in METRICS else "relative_l2"
     return block_grid(scope.every, scope.stack, by=scope.by, metric=metric, max_rows=MOST_ROWS)
 
 

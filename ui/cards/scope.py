@@ -71,7 +71,7 @@ def choose(view: View) -> Scope:
             labels={"operator": "rows: operators", "module": "rows: modules"},
             visible=False, width=160,
         )  # fmt: skip
-        across = _across(stack)
+        across = _across(stack, every)
         colour = "both" if across == "metric" else _colour(view.metric)
         words = _words()
     held = matching(under(every, at), words)
@@ -174,9 +174,14 @@ def _place(rows: pd.DataFrame) -> str:
     return at
 
 
-def _across(stack: Stack | None) -> str:
-    names = {"layer": "columns: layers", "metric": "columns: metrics"}
-    options = {"layer": "layer", "metric": "metric"} if stack else {"metric": "metric"}
+def _across(stack: Stack | None, rows: pd.DataFrame) -> str:
+    names = {
+        "layer": "columns: layers", "metric": "columns: metrics", "rank": "columns: ranks",
+        "step": "columns: steps",
+    }  # fmt: skip
+    several = [name for name in ("rank", "step") if rows[name].nunique() > 1]
+    shown = [*(["layer"] if stack else []), "metric", *several]
+    options = {name: name for name in shown}
     return url.choose("Columns", options, key="cols", labels=names, visible=False, width=160)
 
 

@@ -13,7 +13,8 @@ from core.numbers import count, size
 from store.records import RunRecord
 from store.workspace import Workspace
 from ui import upload, url
-from ui.markup import Side, key
+from ui.cards import names
+from ui.markup import Side, anchor, key
 
 _ROLE: Mapping[Side, str] = {
     "reference": "the side you trust",
@@ -33,8 +34,9 @@ def draw(workspace: Workspace, side: Side) -> RunRecord | None:
         elif record.status == "reading":
             st.fragment(_reading, run_every=_POLL_S)(workspace, side, record.id)
         else:
-            _read(side, record)
-    return record if record is not None and record.status == "ready" else None
+            _read(workspace, side, record)
+    usable = record is not None and record.status == "ready" and record.comparison_id is None
+    return record if usable else None
 
 
 def _known(workspace: Workspace, side: Side, run_id: str) -> RunRecord | None:
@@ -104,7 +106,8 @@ def _add_folder(workspace: Workspace, side: Side) -> None:
 
 
 def _from_list(workspace: Workspace, side: Side) -> None:
-    runs = {run.id: run for run in workspace.runs() if run.status == "ready"}
+    ready = [run for run in workspace.runs() if run.status == "ready"]
+    runs = {run.id: run for run in ready if run.comparison_id is None}
     if runs:
         st.selectbox(
             "Already on this server",
@@ -140,12 +143,20 @@ def _reading(workspace: Workspace, side: Side, run_id: str) -> None:
         st.rerun()
 
 
-def _read(side: Side, record: RunRecord) -> None:
+def _read(workspace: Workspace, side: Side, record: RunRecord) -> None:
+    if record.comparison_id is not None:
+        _title(side, "a saved comparison", "px-read")
+        opened = anchor(url.link("overview", c=record.comparison_id), "Open it")
+        st.html(f"<p>{for_html(record.label)} holds a comparison, not a dump. {opened}</p>")
+        st.button("Replace", key=f"replace-{side}", on_click=_replace, args=(side,))
+        return
     failed = record.status == "failed"
     _title(side, "not readable" if failed else "✓ read", "px-fault" if failed else "px-read")
     st.html(f'<dl class="px-facts">{"".join(_facts(record))}</dl>')
     with st.container(horizontal=True, key=f"done-{side}"):
         st.button("Replace", key=f"replace-{side}", on_click=_replace, args=(side,))
+        if not failed:
+            names.draw(workspace, side, record)
 
 
 def _facts(record: RunRecord) -> list[str]:

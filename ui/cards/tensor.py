@@ -88,16 +88,17 @@ def neighbours(view: View, subject: Subject) -> None:
 
 
 def problem(subject: Subject) -> None:
-    """Why the pair was not compared, with both sides' shape and format."""
+    """Why the pair has no values to show, with both sides' shape and format."""
     a, b = subject.pair.reference, subject.pair.candidate
     rows = [
         (label, shape(t.shape), t.dtype, count(t.size), name(t.id))
         for label, t in (("reference", a), ("candidate", b))
     ]
     why = for_html(subject.pair.problem or "", 400)
+    title = f"Not compared: {why}" if why else "Compared by statistics only: no values to show"
     cells = [[for_html(c) for c in row[:4]] + [row[4]] for row in rows]
     st.html(
-        f'<div class="px-explain"><h2>Not compared: {why}</h2>'
+        f'<div class="px-explain"><h2>{title}</h2>'
         + table(
             ["Side", "Shape", "Format", "Elements", "Tensor"], cells, numeric=[3], label="Sides"
         )

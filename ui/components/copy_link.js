@@ -12,14 +12,20 @@ async function copy(text) {
   if (!done) throw new Error("copy refused");
 }
 
-export default function ({ parentElement }) {
+export default function ({ parentElement, data }) {
   const button = parentElement.querySelector("button");
+  button.textContent = data.copy;
   let timer;
   const say = (text) => {
     button.textContent = text;
     clearTimeout(timer);
-    timer = setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+    timer = setTimeout(() => { button.textContent = data.copy; }, 2000);
   };
-  button.onclick = () => copy(location.href).then(() => say("Copied"), () => say("Copy failed"));
-  return () => clearTimeout(timer);
+  button.onclick = () => copy(location.href).then(() => say(data.copied), () => say(data.failed));
+  const onKey = () => button.click();
+  addEventListener("px-copy", onKey);
+  return () => {
+    clearTimeout(timer);
+    removeEventListener("px-copy", onKey);
+  };
 }

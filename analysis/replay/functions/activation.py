@@ -44,20 +44,7 @@ def _floor(x: Array, y: Array) -> Array:
     return near
 
 
-# Curves so close that in 16 bits only the shape of the error tells them apart.
-_TWINS = {"gelu": "gelu_tanh", "gelu_tanh": "gelu"}
-
-
-def _twin(given: Operands, attributes: Attributes) -> Mapping[str, Mapping[str, Array]]:
-    """How the output moves under the other formula of GELU."""
-    form = str(attributes["form"])
-    if form not in _TWINS:
-        return {}
-    x = given.floats[0]
-    return {_TWINS[form]: {"0": FORMS[_TWINS[form]](x) - FORMS[form](x)}}
-
-
-@function("activation", rows="leading", directions=_twin, form=tuple(FORMS))
+@function("activation", rows="leading", form=tuple(FORMS))
 def activation(given: Operands, attributes: Attributes) -> Answers:
     """One of the known curves, elementwise, rounded once."""
     x = given.floats[0]

@@ -1,13 +1,15 @@
-"""Values in a deflated member of an archive, inflated in pieces, never more than declared."""
+"""Values that are not bytes of a file as they are: deflated in an archive, or text of base64."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,9 @@ from core.selection import axes_of
 from loaders.archive import Member
 from loaders.encoding import Encoding
 from loaders.hdf5.tiles import restretched, skipped
-from loaders.part import RefusedError
-from loaders.stretches import FileBytes
+from loaders.npy_header import Header
+from loaders.part import DumpFile, RefusedError, Source
+from loaders.stretches import FileBytes, Unwritten, bytes_at
 
 _PIECE = 1 << 20  # bytes, on both sides of the decompressor
 
@@ -58,15 +61,54 @@ def _pieces(bytes_: FileBytes, member: Member, machine: Any) -> Iterator[bytes]:
                 yield piece
 
 
+class Stream(Protocol):
+    """Bytes that come in order only. Small, picklable, holds no open file."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """All bytes, in pieces of at most some MiB."""
+
+
 @dataclass(frozen=True, slots=True)
-class Inflated:
-    """An array in a deflated member; the whole of it counts as one storage chunk.
+class Deflated:
+    """The bytes of a deflated member of an archive."""
+
+    file: FileBytes
+    member: Member
+
+    def pieces(self) -> Iterator[bytes]:
+        """Inflated, never more than declared."""
+        return inflated(self.file, self.member)
+
+
+@dataclass(frozen=True, slots=True)
+class Base64:
+    """Bytes written as text of base64, `length` characters from byte `offset` of a file on."""
+
+    file: FileBytes
+    offset: int
+    length: int
+
+    def pieces(self) -> Iterator[bytes]:
+        """Decoded; RefusedError for other characters."""
+        with self.file.opened() as descriptor:
+            for at in range(0, self.length, _PIECE):
+                count = min(_PIECE, self.length - at)
+                text = bytes_at(descriptor, self.offset + at, count, self.file)
+                try:
+                    yield base64.b64decode(text, validate=True)
+                except binascii.Error as error:
+                    name = self.file.file.name
+                    raise RefusedError("damaged", name, "its base64 is damaged.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An array in a stream of bytes; the whole of it counts as one storage chunk.
 
     `skipped` bytes stand before the values; `fortran`: the first axis varies fastest.
     """
 
-    bytes: FileBytes
-    member: Member
+    stream: Stream
     skipped: int
     shape: tuple[int, ...]
     encoding: Encoding
@@ -89,8 +131,7 @@ class Inflated:
         return np.array(self._whole()[index])
 
     def _whole(self) -> Array:
-        size = math.prod(self.shape)
-        raw = np.empty(size, self.encoding.file)
+        raw = np.empty(math.prod(self.shape), self.encoding.file)
         at = 0
         for piece in self._elements():
             raw[at : at + piece.size] = piece
@@ -102,12 +143,27 @@ class Inflated:
     def _elements(self) -> Iterator[NDArray[Any]]:
         """Raw elements in the order of the file, as many in a piece as are whole."""
         unit, skip, rest = self.encoding.file.itemsize, self.skipped, b""
-        for piece in inflated(self.bytes, self.member):
+        for piece in self.stream.pieces():
             data = rest + piece[skip:]
             skip = max(0, skip - len(piece))
             whole = len(data) - len(data) % unit
             rest = data[whole:]
             yield np.frombuffer(data[:whole], self.encoding.file)
+
+
+def streamed(stream: Stream, header: Header, size: int, file: DumpFile, where: str) -> Source:
+    """The array in a stream of `size` bytes that begins with a NumPy header; else RefusedError."""
+    nbytes = math.prod(header.shape) * header.encoding.file.itemsize
+    if nbytes > file.limits.storage_chunk:
+        hint = "Write it as it is, without compression and not as text."
+        reason = f"it unpacks to {nbytes} bytes, more than is read at once."
+        raise RefusedError("chunk-size", where, reason, hint)
+    if header.offset + nbytes != size:
+        reason = f"its shape needs {nbytes} bytes, it has {size - header.offset}."
+        raise RefusedError("damaged", where, reason)
+    if nbytes == 0:
+        return Unwritten(header.shape, header.encoding.decode(np.zeros((), header.encoding.file)))
+    return Streamed(stream, header.offset, header.shape, header.encoding, header.fortran)
 
 
 def _index(axis: int | range) -> int | slice:

@@ -1,0 +1,72 @@
+"""Adaptations as text: steps for mapping files, and words with shapes for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import get_args
+
+from analysis.adapt.proposals import Members, Proposal, plan_of
+from core.adaptation import Adaptation, Operation, Shape, Step
+from core.errors import CompareError
+from core.numbers import shape
+from core.runs import Run
+
+_STEP = re.compile(
+    r"(?:(?P<side>reference|candidate)\s*:\s*)?(?P<name>\w+)\((?P<numbers>[\d, ]*)\)"
+)
+_HINT = "Write for example: candidate: concat(0, 2); candidate: transpose(1, 0)."
+_WORDS = {
+    "transpose": "axes in the order {numbers}",
+    "squeeze": "axes of length 1 dropped",
+    "unsqueeze": "axes of length 1 added",
+    "merge": "adjacent axes merged",
+    "unmerge": "an axis cut in several",
+    "concat": "{size} parts joined along axis {axis}",
+    "sum": "{size} parts added",
+    "replicated": "one of {size} replicas",
+}
+
+
+def adaptation_text(adaptation: Adaptation | None) -> str:
+    """The steps of an adaptation as `steps_from_text` reads them; "" for none."""
+    steps = () if adaptation is None else adaptation.steps
+    return "; ".join(f"{s.side}: {s.operation}({', '.join(map(str, s.arguments))})" for s in steps)
+
+
+def steps_from_text(
+    text: str, reference: Run, candidate: Run, ours: Members, theirs: Members
+) -> Proposal:
+    """The steps a text names, with the shapes they meet; CompareError when they do not fit."""
+    plans = [plan_of("reference", reference, ours), plan_of("candidate", candidate, theirs)]
+    for part in filter(None, (p.strip() for p in text.split(";"))):
+        match = _STEP.fullmatch(part)
+        if match is None or match["name"] not in get_args(Operation):
+            raise CompareError(f"{part!r} is no step of an adaptation.", _HINT)
+        numbers = [int(n) for n in match["numbers"].replace(",", " ").split()]
+        at = 0 if match["side"] == "reference" else 1
+        try:
+            plans[at] = plans[at].then(match["name"], *numbers)  # type: ignore[arg-type]
+        except (ValueError, IndexError) as error:
+            raise CompareError(f"The step {part!r} does not fit: {error}.", _HINT) from error
+    if any(len(plan.arrays) > 1 for plan in plans):
+        raise CompareError(f"{text!r} leaves several tensors on one side.", _HINT)
+    return Proposal((*plans[0].steps, *plans[1].steps))
+
+
+def step_in_words(step: Step) -> str:
+    """One step for people, with its shapes: `axes in the order 1, 0: 64 × 32 → 32 × 64`."""
+    if step.operation in ("pad_slice", "split"):
+        axis, *bounds = step.arguments
+        ranges = ", ".join(f"{a}:{b}" for a, b in zip(bounds[::2], bounds[1::2], strict=True))
+        what = f"{ranges} of axis {axis}"
+    else:
+        numbers = ", ".join(map(str, step.arguments))
+        axis, size = step.arguments[0], step.arguments[-1]
+        what = _WORDS[step.operation].format(numbers=numbers, axis=axis, size=size)
+    return f"{step.side}: {what}: {_shapes(step.before)} → {_shapes(step.after)}"
+
+
+def _shapes(shapes: Sequence[Shape]) -> str:
+    same = len(set(shapes)) == 1 and len(shapes) > 1
+    return f"{len(shapes)} of {shape(shapes[0])}" if same else ", ".join(map(shape, shapes))

@@ -1,0 +1,1 @@
+"""Commands of the shell that are more than one comparison; `cli.py` lists them all."""

@@ -1,0 +1,74 @@
+"""Messages: said once in English, told again in the reader's language."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from babel.messages import Catalog
+from babel.messages.pofile import write_po
+
+import language
+from language import _, n_, say, told
+from language import catalogue as kept
+from store.jsonable import from_plain, to_plain
+
+
+@pytest.fixture
+def chinese(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    made = Catalog(locale="zh_CN")
+    made.add("Open", "打开")
+    made.add("{name} is cut off.", "{name}被截断。")
+    made.add("in {place}", "在{place}")
+    made.add(("{number} file", "{number} files"), ("{number} 个文件",))
+    with (tmp_path / "zh_CN.po").open("wb") as file:
+        write_po(file, made)
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    kept._messages.cache_clear()
+    language.use("zh")
+    yield
+    language.use("en")
+    kept._messages.cache_clear()
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_message_is_given_in_the_language_spoken() -> None:
+    assert _("Open") == "打开"
+    language.use("en")
+    assert _("Open") == "Open"
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_text_said_in_english_is_told_again_with_its_values() -> None:
+    where = say("in {place}", place="a.h5")
+    text = say("{name} is cut off.", name=where)
+    assert text == "in a.h5 is cut off."
+    assert told(text) == "在a.h5被截断。"
+
+
+@pytest.mark.usefixtures("chinese")
+def test_numbers_choose_the_form() -> None:
+    assert n_("{number} file", "{number} files", 3) == "3 个文件"
+    language.use("en")
+    assert [n_("{number} file", "{number} files", n) for n in (1, 2)] == ["1 file", "2 files"]
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_text_survives_pickle_and_json() -> None:
+    text = say("{name} is cut off.", name=say("in {place}", place="x"))
+    for again in (pickle.loads(pickle.dumps(text)), from_plain(str, to_plain(text))):
+        assert again == text
+        assert told(again) == "在x被截断。"
+
+
+def test_values_are_never_taken_for_templates() -> None:
+    assert say("{name} is cut off.", name="{0} {x!r}") == "{0} {x!r} is cut off."
+    assert told("plain {text}") == "plain {text}"
+    assert say("no values {here}") == "no values {here}"
+
+
+def test_an_unknown_language_is_english() -> None:
+    language.use("xx")
+    assert language.current() == "en"

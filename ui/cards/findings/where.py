@@ -1,0 +1,142 @@
+"""Where the error enters: shares of each output's error, and each side's distance from exact."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from analysis.views_findings import Entry, around, closest, entry, replay_of
+from charts.names import common_prefix, for_html, shorten
+from core.findings import Diagnosis, Finding, Replay
+from core.numbers import count, share, times_floor
+from ui import url
+from ui.frame import View
+from ui.markup import anchor, heading, muted, table
+
+_LOW, _HIGH = 0.5, 1000.0  # times floor at both ends of the side bars
+_TICKS = (1, 10, 100, 1000)
+_LIMIT = 2.0  # an honest operator's ratio is below
+_KEYS = (
+    '<span><i class="px-box px-candidate"></i>added by candidate</span>'
+    '<span><i class="px-box px-reference"></i>added by reference</span>'
+    '<span><i class="px-box px-handed"></i>inherited from inputs</span>'
+)
+
+
+def draw(view: View, diagnosis: Diagnosis, finding: Finding) -> None:
+    """A bar for each replayed output around the finding, in execution order."""
+    tensors = {p.reference.id: p.reference for p in view.comparison.pairs}
+    shown = around(diagnosis, finding, tensors)
+    st.html(heading("Where it enters", "share of each output's squared error", _KEYS))
+    if not shown:
+        st.html(f'<p class="px-note">{muted("No operator here could be recomputed.")}</p>')
+        return
+    _bars(shown, finding.tensor)
+
+
+def nearest(view: View, diagnosis: Diagnosis) -> None:
+    """Without a finding: the outputs that came closest to one."""
+    operators = {p.reference.id: p.reference.operator for p in view.comparison.pairs}
+    shown = [entry(r, operators.get(r.tensor, r.tensor)) for r in closest(diagnosis)]
+    st.html(heading("Closest to the limit", "the largest local errors of either side", _KEYS))
+    if not shown:
+        st.html(f'<p class="px-note">{muted("No operator could be recomputed.")}</p>')
+        return
+    _bars(shown, "")
+
+
+def sides(diagnosis: Diagnosis, finding: Finding) -> None:
+    """Which side is wrong: each side's own error in units of the floor."""
+    replay = replay_of(diagnosis, finding)
+    st.html(heading("Which side is wrong", "each replayed in float64 on its own inputs"))
+    if replay is None:
+        why = diagnosis.not_replayed.get(finding.tensor, "this output could not be recomputed")
+        st.html(f'<p class="px-note">{muted(f"Open: {why}.")}</p>')
+        return
+    rows = "".join(
+        _side(side, ratio)
+        for side, ratio in (
+            ("reference", replay.ratio_reference),
+            ("candidate", replay.ratio_candidate),
+        )
+    )
+    ticks = "".join(f'<span style="left:{_at(t):.1f}%">{count(t)}×</span>' for t in _TICKS)
+    st.html(
+        f'<div class="px-sides" role="img" aria-label="{for_html(_said(replay), 400)}">{rows}'
+        f'<div class="px-ticks" aria-hidden="true"><i></i><div>{ticks}</div><b></b></div></div>'
+        f'<p class="px-says">{for_html(_said(replay), 400)}</p>'
+    )
+
+
+def _bars(shown: tuple[Entry, ...] | list[Entry], at: str) -> None:
+    prefix = common_prefix([f"{e.operator}." for e in shown])
+    rows = [
+        (
+            _name(e, prefix, strong=e.tensor == at),
+            _bar(e),
+            f"<b>{times_floor(e.times_floor)}</b>"
+            if e.tensor == at
+            else times_floor(e.times_floor),
+        )
+        for e in shown
+    ]
+    body = table(["", "", "Total"], rows, numeric=(2,), label="Shares")
+    st.html(f'<div class="px-shares">{body}</div>')
+
+
+def _name(shown: Entry, prefix: str, *, strong: bool) -> str:
+    text = shorten(f"{shown.operator}.".removeprefix(prefix).strip(".") or _whole(shown), 24)
+    link = anchor(url.link("tensor", t=shown.tensor), text, mono=True, title=shown.operator)
+    return f"<b>{link}</b>" if strong else link
+
+
+def _whole(shown: Entry) -> str:
+    """Name of the block that holds the others."""
+    return ".".join(shown.operator.split(".")[-2:]) or "model"
+
+
+def _bar(shown: Entry) -> str:
+    parts = (
+        ("candidate", shown.candidate, "added by the candidate"),
+        ("reference", shown.reference, "added by the reference"),
+        ("handed", shown.inherited, "inherited from its inputs"),
+    )
+    if math.isnan(shown.candidate):
+        return muted("equal on both sides" if shown.times_floor == 0 else "not finite")
+    said = for_html(", ".join(f"{share(value, 1)} {words}" for _, value, words in parts))
+    pieces = "".join(
+        f'<i class="px-{kind}" style="width:{100 * value:.2f}%"></i>' for kind, value, _ in parts
+    )
+    return f'<span class="px-stack" role="img" title="{said}" aria-label="{said}">{pieces}</span>'
+
+
+def _side(side: str, ratio: float) -> str:
+    look = "px-over" if ratio > _LIMIT else "px-muted"
+    width = _at(ratio) if not math.isnan(ratio) else 0.0
+    return (
+        f'<div><span>{side}</span><div class="px-track"><i class="px-{side}" '
+        f'style="width:{width:.1f}%"></i></div>'
+        f'<span class="{look}"><b>{times_floor(ratio)}</b></span></div>'
+    )
+
+
+def _at(value: float) -> float:
+    if math.isinf(value):
+        return 100.0
+    place = math.log(max(value, _LOW) / _LOW) / math.log(_HIGH / _LOW)
+    return 100 * min(1.0, max(0.01, place))
+
+
+def _said(replay: Replay) -> str:
+    ours, theirs = replay.ratio_reference, replay.ratio_candidate
+    about = (
+        f"The reference is {times_floor(ours)} and the candidate {times_floor(theirs)} the floor."
+    )
+    if ours <= _LIMIT < theirs:
+        return f"The candidate. {about} The reference is as close to exact as its format allows."
+    if theirs <= _LIMIT < ours:
+        return f"The reference. {about} The candidate is as close to exact as its format allows."
+    if ours > _LIMIT and theirs > _LIMIT:
+        return f"Both. {about} A shared reduced-precision mode would look like this."
+    return f"Neither by size alone. {about} The pattern of the error decides here."
