@@ -8,19 +8,20 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 import analysis.replay.functions  # noqa: F401  registers the reference functions
 from analysis.replay.attributes import recorded, suggested
 from analysis.replay.backward import replay_backward
-from analysis.replay.calls import CallKey, calls_of, key_of
+from analysis.replay.calls import calls_of, key_of
 from analysis.replay.fit import AT_FLOOR, UNFIT, Fit, fit, measured
 from analysis.replay.inference import inferred
 from analysis.replay.kinds import kind_of, of_one_family
 from analysis.replay.operands import Read, read
 from analysis.replay.padding import Place, counted, real_tokens
+from analysis.replay.pairing import CallPair, paired_calls
 from analysis.replay.registry import FUNCTIONS, Function
 from analysis.replay.result import Output, Replayed, sides
 from analysis.replay.rows import planned
@@ -38,18 +39,19 @@ TRUSTED = 3.0
 TRIES, FEWER, THOROUGH = 60, 10, 3
 
 
-@dataclass(frozen=True, slots=True)
-class CallPair:
-    """The same call in both runs; one side is None where only the other run has it."""
-
-    reference: OperatorCall | None
-    candidate: OperatorCall | None
-
-
 class Engine:
     """Replays call after call and remembers what it learnt of each operator on the way."""
 
-    def __init__(self, comparison: Comparison, reference: Run, candidate: Run) -> None:
+    def __init__(
+        self,
+        comparison: Comparison,
+        reference: Run,
+        candidate: Run,
+        *,
+        turned: frozenset[str] = frozenset(),
+    ) -> None:
+        """`turned` are the candidate's square weights that it stores the other way round."""
+        self.turned = turned
         self.comparison = comparison
         self.run_reference, self.run_candidate = reference, candidate
         self.reference, self.candidate = calls_of(reference), calls_of(candidate)
@@ -66,25 +68,11 @@ class Engine:
 
     def pairs(self) -> list[CallPair]:
         """The calls of both runs that belong together, in order; then the candidate's own."""
-        found, taken = [], set()
-        for call in self.reference.values():
-            key = self._counterpart(call)
-            taken.add(key)
-            found.append(CallPair(call, self.candidate.get(key) if key else None))
-        alone = [c for k, c in self.candidate.items() if k not in taken]
-        return found + [CallPair(None, call) for call in alone]
+        return paired_calls(self.reference, self.candidate, self.pair_of)
 
     def call_of(self, tensor: TensorInfo) -> OperatorCall | None:
         """The reference's call that a tensor belongs to."""
         return self.reference.get(key_of(tensor))
-
-    def _counterpart(self, call: OperatorCall) -> CallKey | None:
-        groups = (call.outputs, call.inputs, call.gradients_in, call.gradients_out)
-        for tensor in (t for group in groups for t in group.values()):
-            pair = self.pair_of.get(tensor.id)
-            if pair is not None:
-                return key_of(pair.candidate)
-        return None
 
     def replay(self, pair: CallPair) -> Replayed:
         """Both sides of one call; with a reason instead of outputs where it cannot be done."""
@@ -201,6 +189,8 @@ class Engine:
             if own is function
             else {n: v for n, v in fitted.attributes.items() if n in own.options}
         )
+        if b and self.turned.intersection(t.id for t in b.call.parameters.values()):
+            attributes = {**attributes, "transposed": True}
         found = []
         for name in dict.fromkeys((*(a.actual if a else ()), *(b.actual if b else ()))):
             left = sides(a, function, fitted.attributes, fitted.operands, name, self._valid_of)
