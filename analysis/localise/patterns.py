@@ -20,6 +20,10 @@ from analysis.replay.result import Part
 from core.findings import Fact
 from core.runs import Array
 
+# Of all rows at once only what is this many times further out counts: what rows share is known to
+# a factor, and many rows tell a small one apart.
+_MANY = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -95,7 +99,7 @@ class Projections:
         worst = int(np.argmax(np.abs(z)))
         largest = float(z.flat[worst])
         if name == "row_factor" and self.part.side.answer.common_compute:
-            largest = max(abs(largest), _together(z, norm > 0))
+            largest = max(abs(largest), _together(z, norm > 0) / _MANY)
         return Pattern(name, largest, float(np.sum(explained)) / self.energy)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from analysis.localise.weights import FEW_MODULES, Values, differs, wrong_weights
 from analysis.replay.padding import Place, counted
+from analysis.replay.pairing import is_sure
 from core.comparison import Comparison, Pair
 from core.runs import Array, Run
 from core.tensors import TensorInfo
@@ -63,7 +64,7 @@ def _inputs(comparison: Comparison, values: Values, real: Real) -> Iterator[Give
     explained: set[tuple[object, ...]] = set()
     for pair in comparison.pairs:
         tensor = pair.reference
-        if tensor.pass_ != "forward":
+        if tensor.pass_ != "forward" or not is_sure(pair):
             continue
         place = (tensor.step, tensor.rank)
         key = (place, tensor.dtype, tensor.size)

@@ -80,7 +80,7 @@ def grown(
     walk = _Walk(engine, floors)
     seen: dict[Place, list[Pair]] = {}
     done: set[Place] = set()
-    for pair in engine.comparison.pairs:
+    for pair in engine.pair_of.values():
         tensor = pair.reference
         place = (tensor.step, tensor.rank)
         if not _is_activation(pair) or place in done or tensor.order >= stop:
@@ -101,7 +101,7 @@ class _Walk:
     def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
         self.engine, self.floors = engine, floors
         self._known: dict[str, Difference] = {}
-        seen = (p for p in engine.comparison.pairs if _is_activation(p))
+        seen = (p for p in engine.pair_of.values() if _is_activation(p))
         self._blocks = Counter(block_of(p.reference.module) for p in seen)
 
     def of(self, pair: Pair) -> Difference:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.replay.noise import ulp
+from analysis.replay.pairing import is_sure
 from analysis.replay.site import exact_values
 from core.comparison import Comparison, Pair
 from core.errors import LoadError
@@ -46,7 +47,7 @@ def differs(pair: Pair) -> bool:
 
 def wrong_weights(comparison: Comparison, values: Values) -> Iterator[Pair]:
     """Parameters that are not the same weight on both sides, in execution order."""
-    pairs = [p for p in comparison.pairs if p.reference.pass_ == "parameter"]
+    pairs = [p for p in comparison.pairs if p.reference.pass_ == "parameter" and is_sure(p)]
     requantised = {_module(p) for p in pairs if _schemes_differ(p)}
     turned = turned_weights(comparison)
     for pair in pairs:

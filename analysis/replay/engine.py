@@ -21,7 +21,7 @@ from analysis.replay.inference import inferred
 from analysis.replay.kinds import kind_of, of_one_family
 from analysis.replay.operands import Read, read
 from analysis.replay.padding import Place, counted, real_tokens
-from analysis.replay.pairing import CallPair, paired_calls
+from analysis.replay.pairing import CallPair, is_sure, paired_calls
 from analysis.replay.registry import FUNCTIONS, Function
 from analysis.replay.result import Output, Replayed, sides
 from analysis.replay.rows import planned
@@ -56,7 +56,7 @@ class Engine:
         self.run_reference, self.run_candidate = reference, candidate
         self.reference, self.candidate = calls_of(reference), calls_of(candidate)
         self.real = real_tokens(self.reference.values())
-        self.pair_of = {p.reference.id: p for p in comparison.pairs}
+        self.pair_of = {p.reference.id: p for p in comparison.pairs if is_sure(p)}
         self._fits: dict[tuple[str, ...], Fit] = {}
         self._kinds: dict[tuple[str, ...], str] = {}
         self._wires: dict[tuple[str, ...], Mapping[str, tuple[str, ...]]] = {}

@@ -6,8 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.replay.calls import CallKey, key_of
+from analysis.replay.kinds import kind_of, of_one_family
 from analysis.replay.site import OperatorCall
 from core.comparison import Pair
+
+# A match by place or by values alone is a guess, and a wrong one would blame an operator for being
+# another. From here on a guess is good enough to judge by.
+SURE = 0.75
+_NAMED = frozenset({"mapping", "exact", "normalised"})
+
+
+def is_sure(pair: Pair) -> bool:
+    """Whether a pair is one tensor on both sides by its name, or as good as."""
+    return pair.match.method in _NAMED or pair.match.confidence >= SURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +38,20 @@ def paired_calls(
     found, taken = [], set()
     for call in reference.values():
         key = _counterpart(call, pair_of)
+        if key is not None and _another_operator(call, candidate.get(key)):
+            key = None
         taken.add(key)
         found.append(CallPair(call, candidate.get(key) if key else None))
     alone = [c for k, c in candidate.items() if k not in taken]
     return found + [CallPair(None, call) for call in alone]
+
+
+def _another_operator(call: OperatorCall, other: OperatorCall | None) -> bool:
+    """Whether two calls share a tensor but are different operators: a matmul, and attention."""
+    if other is None or call.module == other.module:
+        return False
+    kinds = [kind_of(c.op or c.module_class) for c in (call, other)]
+    return "unknown" not in kinds and kinds[0] != kinds[1] and not of_one_family(*kinds)
 
 
 def _counterpart(call: OperatorCall, pair_of: Mapping[str, Pair]) -> CallKey | None:
