@@ -8,7 +8,8 @@ from typing import Any
 from numba.core import types
 
 from metrics.engine.jit import intrinsic
-from metrics.engine.lanes import F16, F32, I16, I32, Lanes, memories, steps
+from metrics.engine.lanes import F16, F32, I16, I32, Lanes
+from metrics.engine.steps import memories, steps
 
 
 def _decoding(decoded: Callable[[Lanes], Lanes]) -> Any:

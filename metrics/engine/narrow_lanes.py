@@ -8,22 +8,9 @@ from llvmlite import ir
 from numba.core import types
 
 from metrics.engine.jit import intrinsic
-from metrics.engine.lanes import (
-    F32,
-    F64,
-    I32,
-    I64,
-    LANES,
-    Lanes,
-    Memory,
-    Variable,
-    index,
-    memories,
-    repeated,
-    steps,
-    sums_of,
-)
+from metrics.engine.lanes import F32, F64, I32, I64, LANES, Lanes, index
 from metrics.engine.planes import GROUP, Counter
+from metrics.engine.steps import Memory, Variable, memories, repeated, steps, sums_of
 
 # Sums that `sweep` leaves: of reference, error, their magnitudes, squares and product.
 S_A, S_E, S_ABS_A, S_ABS_E, S_AA, S_EE, S_AE, S_PEAK = 0, 1, 2, 3, 4, 5, 6, 7

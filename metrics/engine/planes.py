@@ -15,8 +15,9 @@ from numba.core import types
 from numpy.typing import NDArray
 
 from metrics.engine.jit import inlined, intrinsic
-from metrics.engine.lanes import I32, I64, LANES, Lanes, Memory, Variable, index, memories, repeated
+from metrics.engine.lanes import I32, I64, LANES, Lanes, index
 from metrics.engine.layout import BLOCK
+from metrics.engine.steps import Memory, Variable, memories, repeated
 
 PLANES = 48
 GROUP = 16 * LANES  # words that are added up before a carry is written

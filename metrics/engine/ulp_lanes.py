@@ -9,21 +9,10 @@ import numpy as np
 from numba.core import types
 
 from metrics.engine.jit import intrinsic, touch
-from metrics.engine.lanes import (
-    F32,
-    I16,
-    I32,
-    I64,
-    LANES,
-    Lanes,
-    Memory,
-    Variable,
-    index,
-    memories,
-    repeated,
-)
+from metrics.engine.lanes import F32, I16, I32, I64, LANES, Lanes, index
 from metrics.engine.narrow_lanes import MAGNITUDE, VALUE_SHIFT
 from metrics.engine.planes import GROUP, Counter
+from metrics.engine.steps import Memory, Variable, memories, repeated
 
 Ordinal = Callable[[Lanes, Lanes], Lanes]
 D_FLIPS, D_LARGEST = 0, 1

@@ -77,4 +77,4 @@ def _zone(finding: Finding) -> str:
         return ""
     names = ", ".join(finding.zone[:8]) + (" …" if len(finding.zone) > 8 else "")
     said = f"Not every operator was captured. The fault lies among {len(finding.zone)}: {names}."
-    return f'<p class="px-zone">{for_html(said, 1500)}</p>'
+    return f'<p class="px-says">{for_html(said, 1500)}</p>'

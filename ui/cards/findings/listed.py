@@ -53,9 +53,10 @@ def draw(diagnosis: Diagnosis, open_: Finding | None) -> None:
         f"<div><dt>{_word(verdict)}</dt><dd>{for_html(meaning)}</dd></div>"
         for verdict, meaning in _MEANINGS
     )
+    nav = f'<nav class="px-findings" aria-label="Findings">{items}</nav>' if items else ""
     st.html(
-        f'{heading("Findings", aside, keys)}<nav class="px-findings" aria-label="Findings">{items}'
-        f'</nav><h3 class="px-small">What each verdict means</h3><dl class="px-legend">{rows}</dl>'
+        f"{heading('Findings', aside, keys)}{nav}"
+        f'<h3 class="px-small">What each verdict means</h3><dl class="px-legend">{rows}</dl>'
     )
 
 
