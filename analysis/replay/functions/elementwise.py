@@ -25,7 +25,7 @@ def _two(given: Operands, attributes: Attributes) -> tuple[Array, Array]:
 
 @function("add", rows="leading")
 def add(given: Operands, attributes: Attributes) -> Answers:
-    """A + alpha · b, and further terms; three or more are rounded on the way."""
+    """The sum a + alpha · b, and further terms; three or more are rounded on the way."""
     a, b = _two(given, attributes)
     total = a + float(attributes.get("alpha", 1)) * b
     between: Array | float = 0.0
@@ -37,21 +37,21 @@ def add(given: Operands, attributes: Attributes) -> Answers:
 
 @function("sub", rows="leading")
 def sub(given: Operands, attributes: Attributes) -> Answers:
-    """A - b."""
+    """The difference a - b."""
     a, b = _two(given, attributes)
     return {"0": Answer(value=a - b)}
 
 
 @function("mul", rows="leading")
 def mul(given: Operands, attributes: Attributes) -> Answers:
-    """A · b."""
+    """The product a · b."""
     a, b = _two(given, attributes)
     return {"0": Answer(value=a * b)}
 
 
 @function("div", rows="leading")
 def div(given: Operands, attributes: Attributes) -> Answers:
-    """A / b."""
+    """The quotient a / b."""
     a, b = _two(given, attributes)
     return {"0": Answer(value=a / b)}
 

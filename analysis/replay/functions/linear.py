@@ -44,15 +44,15 @@ def _plain(given: Operands, attributes: Attributes) -> tuple[Product, Array]:
 
 @function("linear", rows="leading", columns=True, transposed=(False, True))
 def linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b; one rounding of the result, and one of the product where a bias is added apart."""
+    """The product x Wᵀ + b; one rounding, another where the bias is added apart."""
     made, value = _plain(given, attributes)
-    unfused = 0.0 if bias_of(given) is None else ROUNDING * made.value**2
-    return {"0": answer(made, value=value, storage=unfused)}
+    apart = ROUNDING * made.value**2 if bias_of(given) is not None else 0.0
+    return {"0": answer(made, value=value, storage=apart)}
 
 
 @function("row_linear", rows="leading", columns=True, transposed=(False, True))
 def row_linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b whose K is spread over ranks: partial sums and the sum are rounded to storage.
+    """The product x Wᵀ + b whose K is spread over ranks; partial sums and sum are rounded.
 
     The partial sums of independent terms have together the energy of the terms.
     """
@@ -85,7 +85,7 @@ def _estimate(given: Operands, outputs: Mapping[str, Array]) -> Mapping[str, Fac
     transposed=(False, True),
 )
 def lora_linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b + scale · (x Aᵀ) Bᵀ; base, inner product and delta may each be rounded."""
+    """The sum x Wᵀ + b + scale · (x Aᵀ) Bᵀ; base, inner product and delta may be rounded."""
     made, base, narrow, delta = _lora_parts(given, attributes)
     scale = float(attributes["scale"])
     up = given.parameter("lora_B", "B")

@@ -46,7 +46,7 @@ def _made(a: Array, b: Array, form: str, tiled: bool) -> Product:
     tiled=(False, True),
 )
 def matmul(given: Operands, attributes: Attributes) -> Answers:
-    """A b, or q kᵀ · scale with a soft cap, or p v with the heads joined.
+    """The product a b, or q kᵀ · scale with a soft cap, or p v with the heads joined.
 
     `auto` scale is 1 for a plain product and d^-½ for scores.
     """

@@ -71,7 +71,7 @@ def quant_linear(given: Operands, _: Attributes) -> Answers:
 
 @function("int4_linear", rows="leading", offset=(0.0, 8.0))
 def int4_linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b with W = (code - zero) · scale in groups along K; W may be rounded to storage."""
+    """The product x Wᵀ + b, W = (code - zero) · scale in groups along K and perhaps rounded."""
     weight, scale = given.parameter("weight", "qweight"), given.parameter("weight_scale", "scales")
     zero = given.parameter("weight_zero", "zeros", "qzeros")
     x = given.floats[0]

@@ -50,7 +50,7 @@ def softmax(given: Operands, attributes: Attributes) -> Answers:
 
 @function("log_softmax", dim=(-1,))
 def log_softmax(given: Operands, attributes: Attributes) -> Answers:
-    """S - max - log of the sum of exp(s - max), along `dim`."""
+    """Scores less their maximum, less log of the sum of exp(s - max), along `dim`."""
     axis = int(attributes["dim"])
     scores = np.moveaxis(given.floats[0], axis, -1)
     below = scores - scores.max(-1, keepdims=True)
