@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from loaders.file_bytes import FileBytes
 from loaders.part import RefusedError
-from loaders.stretches import FileBytes
 
 _PIECE = 1 << 18
 _DICTIONARY = 256 << 20  # bytes of memory xz may ask for; its strongest preset needs 65 MiB

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.part import DumpFile, RefusedError
-from loaders.stretches import FileBytes, bytes_at
 
 
 def read_json(file: DumpFile) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.names import shown
 from loaders.naming import Gathering, path_naming
 from loaders.npy_header import SIGNATURE, header_end
 from loaders.numpy_pickle import PickledArray, array_of, pickled
 from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
-from loaders.stretches import FileBytes, bytes_at
 
 _HEAD = 4096
 

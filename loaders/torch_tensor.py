@@ -11,10 +11,10 @@ import numpy as np
 from loaders.archive import Member, members_of
 from loaders.dtypes import BITS, canonical, holds
 from loaders.encoding import Encoding, meant
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.naming import Stored
 from loaders.part import DumpFile, RefusedError, Source
 from loaders.pickle_machine import Opaque
-from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
 from loaders.torch_pickle import LONGEST, Described, described
 

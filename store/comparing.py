@@ -11,6 +11,7 @@ from pathlib import Path
 from analysis.diagnose import diagnose
 from analysis.findings import explain
 from analysis.progress import Progress
+from core.collector import collect_seldom
 from core.comparison import Comparison, Judgement, Settings
 from metrics import METRICS
 from store import comparisons, derived, diagnoses, ledgers
@@ -44,6 +45,7 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
 
     What was measured stays in a ledger until then: stopped in any way, it goes on where it was.
     """
+    collect_seldom()
     teller = Teller(order.progress, stall_s=order.stall_s)
     try:
         teller.tell(Standing(message="Opening both runs"))

@@ -9,6 +9,7 @@ from typing import Any
 from h5py import h5, h5d, h5g, h5l, h5o, h5p
 
 from core.runs import Problem
+from loaders.file_bytes import FileBytes
 from loaders.hdf5.attributes import attributes_of
 from loaders.hdf5.datasets import Checker, Dataset
 from loaders.hdf5.library import BROKEN, library, opened, refused
@@ -17,7 +18,6 @@ from loaders.hdf5.storage import Budget
 from loaders.hdf5.superblock import superblock_version
 from loaders.names import escaped, natural_key
 from loaders.part import DumpFile, RefusedError
-from loaders.stretches import FileBytes
 
 _LINKS: Mapping[int, tuple[str, str]] = {
     h5l.TYPE_SOFT: ("soft-link", "it is a soft link, which is not followed."),
