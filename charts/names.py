@@ -14,6 +14,8 @@ _NUMBER = re.compile(r"\d+")
 
 def plain(name: str, limit: int = LIMIT) -> str:
     """The name without control and bidirectional-format characters, cut at `limit` characters."""
+    if name.isascii() and name.isprintable():  # as nearly all are
+        return name if len(name) <= limit else name[: limit - 1] + "…"
     kept = "".join(c for c in name if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp"))
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
 

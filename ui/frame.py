@@ -17,8 +17,9 @@ from charts.names import for_html
 from charts.tokens import Theme
 from core.comparison import Comparison, Judgement
 from core.errors import ExplorerError, NotHereError
+from language import _, say, told
 from store import workspace as store
-from ui import browser, context, style, tools, url
+from ui import browser, context, style, tools, tour, url
 from ui.markup import anchor
 from ui.navigation import current_theme
 
@@ -53,6 +54,7 @@ def page(title: str) -> Iterator[View]:
     with shell():
         views.append(_view())
         url.remember()
+        tour.draw()
     if not views:
         st.stop()  # the edge has explained why
     with _edge():
@@ -80,7 +82,9 @@ def _edge() -> Iterator[None]:
 def _view() -> View:
     asked = url.get("c")
     if asked is None:
-        raise NotHereError("No comparison is open.", "Open one on Runs, or start a new one there.")
+        raise NotHereError(
+            say("No comparison is open."), say("Open one on Runs, or start a new one there.")
+        )
     workspace = store.default()
     comparison, judgement = workspace.comparison(asked), workspace.judgement(asked)
     table = workspace.table(asked)
@@ -100,10 +104,11 @@ def _view() -> View:
 
 def explain(error: ExplorerError) -> None:
     """What was asked, what is missing, what to do; never a stack trace."""
+    message, hint = for_html(told(error.message), 1000), for_html(told(error.hint), 1000)
     with st.container(key="explain"):
         st.html(
-            f'<div class="px-explain" role="alert"><h1>{for_html(error.message, 1000)}</h1>'
-            f"<p>{for_html(error.hint, 1000)}</p><p>{anchor('./', 'Go to Runs')}</p></div>"
+            f'<div class="px-explain" role="alert"><h1>{message}</h1>'
+            f"<p>{hint}</p><p>{anchor('./', _('Go to Runs'))}</p></div>"
         )
 
 
@@ -121,5 +126,6 @@ def command(*words: str, **options: str) -> str:
 def foot(command: str) -> None:
     """The shell command that gives the same answer as the page."""
     with st.container(horizontal=True, vertical_alignment="center", key="foot"):
-        st.html('<span class="px-muted">Same answer from a shell</span>', width="content")
+        words = for_html(_("Same answer from a shell"))
+        st.html(f'<span class="px-muted">{words}</span>', width="content")
         st.code(command, language=None, width="content")
