@@ -20,6 +20,7 @@ from analysis.views_grid import (
     groups_of,
     labels_of,
 )
+from language import say
 
 _MIN_COVER = 1 / 3  # of the operators in sight that a stack of blocks must hold to be the columns
 
@@ -204,5 +205,5 @@ def _child(operator: str, at: str) -> str:
 def _inside(path: str, at: str) -> str:
     """A row's name: the path under `at`, the module itself as such."""
     if path == at:
-        return "the module itself" if at else "model"
+        return say("the module itself") if at else "model"
     return path.removeprefix(f"{at}.") if at else path

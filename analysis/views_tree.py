@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.views_grid import badness
 from analysis.views_rows import SEVERITY, under, worst_first
+from language import say
 
 Size = Literal["elements", "order", "added"]
 LEAVES = 128  # boxes side by side; with their parents well below 500
@@ -154,7 +155,7 @@ def _nodes(
 def _others(rest: Sequence[Node], at: str) -> Node:
     """One box for all that there is no room for."""
     return Node(
-        path=f"{at}.…", parent=at, label=f"{len(rest)} others",
+        path=f"{at}.…", parent=at, label=say("{rest} others", rest=len(rest)),
         elements=sum(n.elements for n in rest), size=sum(n.size for n in rest),
         added=max((n.added for n in rest), default=0.0), total=max(n.total for n in rest),
         verdict=max((n.verdict for n in rest), key=lambda v: SEVERITY[v]), value=math.nan,

@@ -9,7 +9,7 @@ import pytest
 from streamlit_fixture import html_of, navigation_mode, open_page
 
 from store import workspace
-from ui import tour, url
+from ui import tour, upload, url
 
 pytestmark = pytest.mark.usefixtures("navigation_mode")
 __all__ = ["navigation_mode"]
@@ -19,6 +19,7 @@ __all__ = ["navigation_mode"]
 def kept(monkeypatch: pytest.MonkeyPatch) -> fakes.FakeWorkspace:
     fake = fakes.FakeWorkspace(compared={"c0ffee": fakes.comparison()})
     monkeypatch.setattr(workspace, "default", lambda: fake)
+    monkeypatch.setattr(upload, "folder_upload", lambda *_, **__: None)
     return fake
 
 

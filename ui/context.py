@@ -12,12 +12,14 @@ import streamlit as st
 from analysis.views_rows import EVERY_KIND, has_inside
 from charts.names import for_html, plain
 from core.comparison import Comparison
-from language import _
+from core.words import word
+from language import _, say, told
 from metrics import METRICS
 from ui import browser, url
 from ui.markup import Side, key
 
 TIMES_FLOOR = "times_floor"
+_ALL = {"step": say("all steps"), "rank": say("all ranks")}
 _MOST_NAMES = 3000  # in the finder; more would make every page heavy
 
 
@@ -61,7 +63,9 @@ def metrics() -> Mapping[str, str]:
 
 def metric_labels() -> Mapping[str, str]:
     """What the metric picker shows."""
-    return {TIMES_FLOOR: _("× floor")} | {n: _(metric.label) for n, metric in METRICS.items()}
+    return {TIMES_FLOOR: _("× floor")} | {
+        name: told(metric.label) for name, metric in METRICS.items()
+    }
 
 
 def _pair(comparison: Comparison) -> str:
@@ -78,8 +82,8 @@ def _present() -> str:
 
 
 def _side(side: Side, label: str) -> str:
-    word = "" if label.lower().endswith(side) else f"<span>{for_html(_(side))}</span>"
-    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{word}'
+    said = "" if label.lower().endswith(side) else f"<span>{for_html(word(side))}</span>"
+    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{said}'
 
 
 def _number(label: str, name: str, table: pd.DataFrame) -> int | None:

@@ -17,10 +17,10 @@ from charts.names import for_html
 from charts.tokens import Theme
 from core.comparison import Comparison, Judgement
 from core.errors import ExplorerError, NotHereError
-from language import _, say, told
+from language import _
 from store import workspace as store
 from ui import browser, context, style, tools, tour, url
-from ui.markup import anchor
+from ui.markup import anchor, muted
 from ui.navigation import current_theme
 
 
@@ -83,7 +83,7 @@ def _view() -> View:
     asked = url.get("c")
     if asked is None:
         raise NotHereError(
-            say("No comparison is open."), say("Open one on Runs, or start a new one there.")
+            _("No comparison is open."), _("Open one on Runs, or start a new one there.")
         )
     workspace = store.default()
     comparison, judgement = workspace.comparison(asked), workspace.judgement(asked)
@@ -104,11 +104,11 @@ def _view() -> View:
 
 def explain(error: ExplorerError) -> None:
     """What was asked, what is missing, what to do; never a stack trace."""
-    message, hint = for_html(told(error.message), 1000), for_html(told(error.hint), 1000)
     with st.container(key="explain"):
         st.html(
-            f'<div class="px-explain" role="alert"><h1>{message}</h1>'
-            f"<p>{hint}</p><p>{anchor('./', _('Go to Runs'))}</p></div>"
+            f'<div class="px-explain" role="alert"><h1>{for_html(error.message, 1000)}</h1>'
+            f"<p>{for_html(error.hint, 1000)}</p>"
+            f"<p>{anchor(url.link('runs'), _('Go to Runs'))}</p></div>"
         )
 
 
@@ -126,6 +126,5 @@ def command(*words: str, **options: str) -> str:
 def foot(command: str) -> None:
     """The shell command that gives the same answer as the page."""
     with st.container(horizontal=True, vertical_alignment="center", key="foot"):
-        words = for_html(_("Same answer from a shell"))
-        st.html(f'<span class="px-muted">{words}</span>', width="content")
+        st.html(muted(_("Same answer from a shell")), width="content")
         st.code(command, language=None, width="content")

@@ -39,8 +39,8 @@ def answer(view: View) -> None:
     )
 
 
-def table(view: View) -> pd.DataFrame:
-    """Some of the mapping's rows as edited: candidate, accept and adaptation can change.
+def table(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Some of the mapping's rows as they are, and as edited: what of them can change may have.
 
     The index is a row's place in the whole mapping.
     """
@@ -55,9 +55,12 @@ def table(view: View) -> pd.DataFrame:
         st.caption(_("The first {n} of {total}; the file holds all of them.",
                      n=count(_MOST), total=count(total)))  # fmt: skip
     if chosen.empty:
-        st.html(
-            f'<p class="px-note">{for_html(_("Nothing is open: every tensor has its pair."))}</p>'
-        )
+        said = {
+            "open": _("Nothing is open: every tensor has its pair."),
+            "adapted": _("No pair had to be adapted: all have the same shape on both sides."),
+        }
+        st.html(f'<p class="px-note">{for_html(said.get(shown, _("No tensors.")), 300)}</p>')
+        return chosen, chosen
     edited: pd.DataFrame = st.data_editor(
         chosen,
         key=f"mapping-{view.comparison.id}-{shown}",
@@ -73,11 +76,12 @@ def table(view: View) -> pd.DataFrame:
             "note": st.column_config.TextColumn(_("Note")),
         },
     )
-    return edited
+    return chosen, edited
 
 
-def actions(view: View, edited: pd.DataFrame) -> None:
+def actions(view: View, rows: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     """Keep it as a file, take one from a file, compare again."""
+    given_rows, edited = rows
     with st.container(horizontal=True, vertical_alignment="bottom", key="mapping-actions"):
         st.download_button(
             _("Mapping as CSV"), lambda: _csv(view, edited), mime="text/csv", on_click="ignore",
@@ -88,9 +92,10 @@ def actions(view: View, edited: pd.DataFrame) -> None:
             file_name=f"mapping-{view.comparison.id[:8]}.json", mime="application/json",
             key="mapping-json",
         )  # fmt: skip
+        same = edited.equals(given_rows)
         st.button(
-            _("Compare again with this mapping"), type="primary", key="mapping-compare",
-            on_click=_again, args=(view, edited),
+            _("Compare again with this mapping"), type="secondary" if same else "primary",
+            key="mapping-compare", on_click=_again, args=(view, edited),
         )  # fmt: skip
     given = st.file_uploader(
         _("Or use a mapping file"), type=["csv", "json"], key="mapping-file",
