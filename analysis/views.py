@@ -50,9 +50,9 @@ class SliceView:
     """What the slice canvases draw. `rows` and `columns` count elements, `block` those of a pixel.
 
     `wrapped` says that a vector of `elements` was folded into rows. `limits` are robust (0.5 to
-    99.5 %) and shared by both sides, `error_limit` is the 99.5 % of |error| among the pixels. `worst` is the place (row, column) of the largest
-    error, non-finite mismatches first. `seen` counts the elements that were looked at: all of them,
-    unless this is a first look.
+    99.5 %) and shared by both sides, `error_limit` is the 99.5 % of |error| among the pixels.
+    `worst` is the place (row, column) of the largest error, non-finite mismatches first. `seen`
+    counts the elements that were looked at: all of them, unless this is a first look.
     """
 
     images: Images

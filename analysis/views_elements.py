@@ -21,7 +21,9 @@ from metrics.engine import blocks as blocks_of
 
 Array = NDArray[Any]
 CHUNK = 1 << 20
-_STRETCH = 1 << 12  # elements that are looked at one by one where one of them may be among the worst
+_STRETCH = (
+    1 << 12
+)  # elements that are looked at one by one where one of them may be among the worst
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,7 +298,9 @@ class Workspace:
         )
         return found
 
-    def slice_view(self, comparison_id: str, *, whole: str, huge: bool, **arguments: Any) -> SliceView:
+    def slice_view(
+        self, comparison_id: str, *, whole: str, huge: bool, **arguments: Any
+    ) -> SliceView:
         """`analysis.views.slice_view` of the pair; of a huge one at first a glance.
 
         `whole` is the selection with its windows open: every element of it is read once in the

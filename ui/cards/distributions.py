@@ -25,9 +25,10 @@ from core.comparison import Pair
 from core.numbers import error, share
 from core.stats import PairStats
 from ui import chart, slices, url
-from ui.cards.cut import explained, rms, worst
+from ui.cards.cut import explained, worst
 from ui.cards.elements import rows_of
 from ui.cards.tensor import Subject
+from ui.cards.values import rms
 from ui.frame import View
 from ui.markup import heading, muted
 
