@@ -118,7 +118,7 @@ def severity(reference: Array, candidate: Array) -> NDArray[np.float64]:
 
 @dataclass(slots=True)
 class _Worst:
-    """The `count` largest so far with their places, largest first and of equal ones the earliest."""
+    """The `count` largest so far and their places: largest first, of equal ones the earliest."""
 
     count: int
     sizes: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))

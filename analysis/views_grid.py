@@ -79,7 +79,7 @@ def picture(part: Part, height: int, width: int, *, unit: tuple[int, int] = (1, 
         rows = -(-elements // columns)
     sizes = (width, height) if part.transposed else (height, width)
     down, across = (
-        max(1, -(-(-(-n // most)) // step)) * step
+        max(1, math.ceil(math.ceil(n / most) / step)) * step
         for n, most, step in zip(
             (rows, columns), sizes, (1, unit[1]) if wrapped else unit, strict=True
         )

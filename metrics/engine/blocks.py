@@ -176,8 +176,8 @@ def reduce_stored(
 
     `TOP` and `LEFT` say where it lies among the blocks, in elements. `cells` is (CELLS, down,
     across), `odd` (2, down, across) counts elements of each side that are not finite, `unshared`
-    those that the sides do not share; `flags` (down, across). Values are multiplied by `scale` before they are
-    summed, so that the ends of float64 do not overflow.
+    those that the sides do not share; `flags` (down, across). Values are multiplied by `scale`
+    before they are summed, so that the ends of float64 do not overflow.
     """
     rows, columns = orders[ROWS], orders[COLUMNS]
     down, across = orders[DOWN], orders[ACROSS]

@@ -65,7 +65,7 @@ def _draw(view: View, subject: Subject) -> None:
     if stats is None:
         return
     shape = pair.shape
-    picked = _picked(shape)
+    picked, wrong = _asked(shape)
     part = widened(_part(shape, stats, picked), shape, HEIGHT, WIDTH)
     try:
         seen = view.workspace.slice_view(
@@ -78,11 +78,11 @@ def _draw(view: View, subject: Subject) -> None:
         return
     slices.draw(
         seen, _scene(subject, stats, part, picked), theme=view.theme, key="slice",
-        on_act=lambda act: _act(act, view, pair, part),
+        on_act=lambda act: _act(act, pair, part),
     )  # fmt: skip
     if seen.seen < seen.elements:
         st.fragment(_waiting, run_every=_POLL_S)(view, pair, part)
-    inspector.draw(view, pair, picked)
+    inspector.draw(view, pair, picked, wrong)
 
 
 def _waiting(view: View, pair: Pair, part: Part) -> None:
@@ -120,6 +120,14 @@ def _worst_index(shape: tuple[int, ...], stats: PairStats) -> tuple[int, ...] | 
     if at < 0:
         return None
     return tuple(int(i) for i in np.unravel_index(at, shape)) if shape else ()
+
+
+def _asked(shape: tuple[int, ...]) -> tuple[tuple[int, ...] | None, str]:
+    """The element the address names, or why it names none."""
+    try:
+        return _picked(shape), ""
+    except SelectionError as error:
+        return None, f"{error.message} {error.hint}"
 
 
 def _picked(shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -171,7 +179,7 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
     )  # fmt: skip
 
 
-def _act(act: Any, view: View, pair: Pair, part: Part) -> None:
+def _act(act: Any, pair: Pair, part: Part) -> None:
     """Writes what the user did in the slice into the address. In a callback."""
     shape = pair.shape
     if "mode" in act:

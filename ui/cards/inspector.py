@@ -1,4 +1,4 @@
-"""One element, picked in the slice or typed: both values with their bits. Its index is the address."""
+"""One element, picked in the slice or typed: both values with their bits."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ui.frame import View
 _KEY = "typed-element"
 
 
-def draw(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
-    """A field for the index, and the element it names."""
+def draw(view: View, pair: Pair, picked: tuple[int, ...] | None, wrong: str = "") -> None:
+    """A field for the index, and the element it names; `wrong` says why it names none."""
     st.session_state[_KEY] = url.get("el") or ""
     shape = ", ".join(str(n) for n in pair.shape)
     with st.container(horizontal=True, vertical_alignment="center", key="inspector"):
@@ -35,14 +35,14 @@ def draw(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
             ),
             width=240,
         )
-        st.html(f'<p class="px-note">{for_html(_said(pair, picked), 400)}</p>')
+        st.html(f'<p class="px-note">{for_html(wrong or _said(picked), 400)}</p>')
     if picked is None:
         return
     found = view.workspace.ask(view.comparison.id, element, index=picked, **names(pair))
     st.html(rows_of((found,), pair, unit=math.nan, head=_("Picked element")))
 
 
-def _said(pair: Pair, picked: tuple[int, ...] | None) -> str:
+def _said(picked: tuple[int, ...] | None) -> str:
     """What the index means, where that is not plain."""
     asked = url.get("el") or ""
     if picked is None:
