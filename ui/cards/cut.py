@@ -13,7 +13,7 @@ import streamlit as st
 from analysis import selection
 from analysis.selection import Part, Window
 from analysis.views import HEIGHT, WIDTH
-from analysis.views_elements import Element, worst_elements
+from analysis.views_elements import Element, element, worst_elements
 from analysis.views_grid import DIRECT, elements_of, whole, widened
 from charts.names import for_html
 from core.comparison import Pair
@@ -28,7 +28,7 @@ from ui.cards.tensor import Subject
 from ui.cards.values import names, rms
 from ui.frame import View
 
-_POLL_S = 1.0
+POLL_S = 1.0
 
 
 @st.fragment  # type: ignore[untyped-decorator]
@@ -81,7 +81,7 @@ def _draw(view: View, subject: Subject) -> None:
         on_act=lambda act: _act(act, pair, part),
     )  # fmt: skip
     if seen.seen < seen.elements:
-        st.fragment(_waiting, run_every=_POLL_S)(view, pair, part)
+        st.fragment(_waiting, run_every=POLL_S)(view, pair, part)
     inspector.draw(view, pair, picked, wrong)
 
 
@@ -105,6 +105,20 @@ def _reading(elements: int) -> str:
         "until then.",
         elements=count(elements),
     )
+
+
+def the_worst(view: View, pair: Pair) -> tuple[Element, ...]:
+    """The one worst element, which the statistics know; empty when there is none."""
+    index = _worst_index(pair.shape, pair.stats) if pair.stats else None
+    if index is None:
+        return ()
+    return (view.workspace.ask(view.comparison.id, element, index=index, **names(pair)),)
+
+
+def part_of(pair: Pair) -> Part:
+    """The slice of a compared pair that is on screen."""
+    assert pair.stats is not None
+    return _part(pair.shape, pair.stats, _asked(pair.shape)[0])
 
 
 def _part(shape: tuple[int, ...], stats: PairStats, picked: tuple[int, ...] | None) -> Part:

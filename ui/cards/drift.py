@@ -16,9 +16,10 @@ from charts.histograms import value_histogram
 from charts.names import common_prefix, for_html, shorten
 from charts.template import CONFIG
 from core.numbers import UNDEFINED, count, error
+from language import _
 from metrics import METRICS
 from ui import chart, url
-from ui.cards.distributions import SCALES, values_title
+from ui.cards.distributions import scales, values_title
 from ui.cards.tensor import number_of
 from ui.frame import View
 from ui.markup import anchor, heading, key, muted, table, verdict_word
@@ -85,7 +86,7 @@ def distribution(view: View, ranking: Ranking) -> None:
         keys = f"<span>{key('reference')}reference</span><span>{key('candidate')}candidate</span>"
         st.html(heading("Distribution", "", keys))
         scale = url.choose(
-            "Value axis", {k: k for k in SCALES}, key="scale", labels=SCALES,
+            _("Value axis"), {k: k for k in scales()}, key="scale", labels=scales(),
             style="segments", visible=False,
         )  # fmt: skip
     if ranking.chosen < 0:
