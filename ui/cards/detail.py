@@ -65,7 +65,7 @@ def _tolerance(pair: Pair, stats: PairStats) -> tuple[float, float]:
         rtol = _slider("rtol", pair.tolerance.rtol)
     if (atol, rtol) == (pair.tolerance.atol, pair.tolerance.rtol):
         words = _(
-            "{n} of {total} elements are outside, {share}: the comparison's own tolerance, counted.",
+            "{n} of {total} elements are outside, {share}: counted, with the comparison's own.",
             n=count(stats.mismatches), total=count(stats.count),
             share=share(stats.mismatches, stats.count),
         )  # fmt: skip
