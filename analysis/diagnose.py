@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analysis.floor import floors
-from analysis.localise.places import Explain, findings_of
+from analysis.localise.places import Explain, findings_of, with_parted
+from analysis.localise.replicas import parted
 from analysis.localise.setup import Given, differences
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect, suspects
 from analysis.localise.transfer import Grown, grown
+from analysis.localise.weights import stored_turned
 from analysis.replay.engine import Engine
 from analysis.replay.modes import with_modes
 from analysis.replay.result import Output, Part, Replayed
@@ -21,6 +23,7 @@ from core.comparison import Comparison
 from core.findings import Diagnosis, DiagnosisVerdict, Finding, Hypothesis, Replay
 from core.runs import Array, Run
 from core.tensors import TensorInfo
+from language import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,14 @@ def diagnose(
     `explain` names the mechanisms of a place (`analysis.findings.explain`). `progress` is called
     before each call is replayed and may raise to stop.
     """
-    engine = Engine(comparison, reference, candidate)
+    engine = Engine(comparison, reference, candidate, turned=stored_turned(comparison))
     replayed, modes = with_modes(_replayed(engine, progress))
     given = differences(comparison, reference, candidate, engine.real)
     sites = Sites(comparison, reference, candidate, engine.reference, engine.candidate)
     suspected = suspects(replayed)
     unexplained_growth = _grown(engine, replayed, suspected, given)
     found = findings_of(given, suspected, unexplained_growth, sites, explain)
+    found = with_parted(found, parted(comparison, reference, candidate), sites)
     return Diagnosis(
         comparison=comparison.id,
         verdict=_verdict(found, replayed),
@@ -78,7 +82,16 @@ def _grown(
 ) -> list[Grown]:
     """Where error grows unexplained among outputs without a replay, before any proven fault."""
     pairs = engine.comparison.pairs
-    limits = dict(zip((p.reference.id for p in pairs), floors(pairs), strict=True))
+    # Formats as recorded: that values happen to be narrower is a finding, not a wider floor.
+    recorded = [
+        replace(
+            p,
+            reference=engine.run_reference.tensors.get(p.reference.id, p.reference),
+            candidate=engine.run_candidate.tensors.get(p.candidate.id, p.candidate),
+        )
+        for p in pairs
+    ]
+    limits = dict(zip((p.reference.id for p in pairs), floors(recorded), strict=True))
     parts = [o for r in replayed for o in r.outputs if o.reference and o.candidate]
     proven = frozenset(o.reference.side.tensor.id for o in parts if o.reference)
     orders = [s.replayed.lead.order for s in suspected]
@@ -157,5 +170,6 @@ def _not_replayed(replayed: Iterable[Replayed]) -> dict[str, str]:
     done = {o.reference.side.tensor.id for r in replayed for o in r.outputs if o.reference}
     reasons = {t.id: r.reason for r in replayed for t in outputs(r) if t.id not in done}
     return {
-        name: reason or "the function does not give this output" for name, reason in reasons.items()
+        name: reason or say("the function does not give this output")
+        for name, reason in reasons.items()
     }

@@ -2,7 +2,7 @@
 
 Values are reduced by the mean of a block, errors by its largest magnitude, so that one bad element
 shows at any reduction. Blocks are equal in size but for the last of a row or column. Memory is
-bounded by a band of rows, whatever the tensor's size. A part of more than `views_grid.DIRECT`
+bounded by a band of rows, whatever the tensor's size. A part of more than `views_cut.DIRECT`
 elements is reduced to small blocks once (`kept_blocks`), of which every picture of it is made.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import views_grid
+from analysis import views_cut
 from analysis.selection import Part, parse
 from analysis.views_blocks import (
     ABSENT,
@@ -28,10 +28,11 @@ from analysis.views_blocks import (
     Images,
     joined,
 )
+from analysis.views_cut import Grid, Tile
 from analysis.views_elements import severity
-from analysis.views_grid import Grid, Tile
 from core.errors import NotHereError
 from core.runs import Run
+from language import say
 
 __all__ = [
     "ABSENT", "CANDIDATE_NONFINITE", "HEIGHT", "REFERENCE_NONFINITE", "UNSHARED_NONFINITE", "WIDTH",
@@ -94,10 +95,10 @@ def slice_view(
     """
     pair = _Pair(reference, candidate, reference_id, candidate_id)
     part = parse(selection, pair.shape)
-    grid = views_grid.picture(part, height, width)
+    grid = views_cut.picture(part, height, width)
     blocks = Blocks(grid, dtype, _floor(rms))
     end = time.monotonic() + _GLANCE_S
-    for tile in views_grid.thin_tiles(grid) if glance else views_grid.tiles(grid):
+    for tile in views_cut.thin_tiles(grid) if glance else views_cut.tiles(grid):
         pair.add(blocks, part, tile)
         if glance and time.monotonic() > end:
             break
@@ -117,9 +118,9 @@ def kept_blocks(
     """Every element of a part reduced to at most some millions of small blocks."""
     pair = _Pair(reference, candidate, reference_id, candidate_id)
     part = parse(selection, pair.shape)
-    grid = views_grid.kept(part, HEIGHT, WIDTH)
+    grid = views_cut.kept(part, HEIGHT, WIDTH)
     blocks = Blocks(grid, dtype, _floor(rms))
-    for tile in views_grid.tiles(grid):
+    for tile in views_cut.tiles(grid):
         pair.add(blocks, part, tile)
     return blocks
 
@@ -135,11 +136,11 @@ def picture_of_kept(
     height: int = HEIGHT,
     width: int = WIDTH,
 ) -> SliceView:
-    """A picture of a part from the blocks of the whole; its windows are `views_grid.widened`."""
+    """A picture of a part from the blocks of the whole; its windows are `views_cut.widened`."""
     pair = _Pair(reference, candidate, reference_id, candidate_id)
     part = parse(selection, pair.shape)
     unit = blocks.grid.block
-    grid = views_grid.picture(part, height, width, unit=unit)
+    grid = views_cut.picture(part, height, width, unit=unit)
     at = [
         slice(w.start // size, -(-w.stop // size))
         for w, size in zip(_storage_windows(part), unit, strict=True)
@@ -191,14 +192,19 @@ class _Pair:
         shapes = self.reference[self.reference_id].shape, self.candidate[self.candidate_id].shape
         if shapes[0] != shapes[1]:
             raise NotHereError(
-                f"{self.reference_id} has no common slice: {shapes[0]} against {shapes[1]}.",
-                "Compare dumps of the same configuration.",
+                say(
+                    "{reference_id} has no common slice: {shapes} against {shapes2}.",
+                    reference_id=self.reference_id,
+                    shapes=shapes[0],
+                    shapes2=shapes[1],
+                ),
+                say("Compare dumps of the same configuration."),
             )
         return shapes[0]
 
     def read(self, part: Part, grid: Grid, tile: Tile) -> tuple[Array, Array]:
         """Both sides of a tile as (rows, columns); of a folded vector as one flat stretch."""
-        where = views_grid.selection(part, grid, tile)
+        where = views_cut.selection(part, grid, tile)
         wide = tile.right - tile.left
         a, b = (
             np.asarray(run.read(name, where))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.elementwise import difference, float_values, ulps_apart
-from analysis.views_grid import Grid
+from analysis.views_cut import Grid
 from metrics.decoding import is_integer
 from metrics.engine import blocks as engine
 from metrics.engine.plan import storage_of

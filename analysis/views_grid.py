@@ -1,166 +1,161 @@
-"""How a part of a tensor is cut into blocks, and in which pieces it is read."""
+"""A heat map as arrays: the worst pair of each cell, rows folded to what a screen can show."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from analysis.selection import Part, Window
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-DIRECT = 1 << 24  # elements of a part that are read while a page waits; more are read beforehand
-BAND = 1 << 21  # elements of each side held at once
-_KEPT_BLOCKS = 1 << 21  # of a part that was read beforehand, at most
-_LEAST = 128  # elements of such a block
+from analysis.views_rows import worst_first
+
+Array = NDArray[Any]
+Span = tuple[int, int]  # first and last but one of the rows' names in execution order
+
+_KEPT = ("pair", "operator", "verdict", "added", "times_floor")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Cells of a heat map, every array (rows, columns).
+
+    `pair` is the table's pair index of the worst tensor in a cell, -1 where there is none; `count`
+    how many stand behind it. `path` is what a cell stands for, `value` the raw metric. `folded`
+    says how many operators share a row at most, `spans` which of the `total_rows` names, half open.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    pair: Array
+    count: Array
+    path: Array
+    added: Array
+    total: Array
+    value: Array
+    verdict: Array
+    folded: int = 1
+    spans: tuple[Span, ...] = ()
+    total_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A part as rows and columns of elements in storage order, in blocks of `down` x `across`.
+class Axis:
+    """The rows of a grid before they are labelled: names, and the group each was folded into."""
 
-    `flipped`: the part shows the later axis downwards, so a picture is the transpose. `wrapped`: a
-    vector of `elements` was folded into rows; the last one may be shorter.
-    """
-
-    rows: int
-    columns: int
-    elements: int
-    block: tuple[int, int]
-    flipped: bool = False
-    wrapped: bool = False
+    names: tuple[str, ...]
+    groups: tuple[int, ...]
+    first: int
+    total: int
 
     @property
-    def blocks(self) -> tuple[int, int]:
-        """Blocks down and across."""
-        down, across = self.block
-        return -(-self.rows // down), -(-self.columns // across)
+    def folded(self) -> int:
+        return int(np.bincount(self.groups).max()) if self.groups else 1
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        starts = [i for i, group in enumerate(self.groups) if not i or group != self.groups[i - 1]]
+        ends = [*starts[1:], len(self.groups)] if starts else []
+        return tuple((self.first + a, self.first + b) for a, b in zip(starts, ends, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """A rectangle of elements; its left edge is that of a block."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-
-def sides_of(part: Part) -> tuple[int, int]:
-    """Rows and columns of a part in storage order; a vector is one row."""
-    across = part.across.length if part.across else 1
-    down = part.down.length if part.down else 1
-    return (across, down) if part.transposed else (down, across)
-
-
-def elements_of(part: Part) -> int:
-    """Number of elements of a part."""
-    return math.prod(sides_of(part))
+def folded_rows(
+    cells: pd.DataFrame, keys: Array, max_rows: int, span: Span | None
+) -> tuple[Axis, pd.DataFrame]:
+    """The axis of the names in `keys` (one a cell), and the cells on it with their `row`."""
+    codes, names = pd.factorize(keys)
+    first, last = span or (0, len(names))
+    first = max(0, min(first, len(names) - 1))
+    last = max(first, min(last, len(names)))
+    if not len(names):
+        return Axis((), (), 0, 0), cells.assign(row=0)
+    groups = groups_of(last - first, max_rows)
+    axis = Axis(tuple(map(str, names[first:last])), tuple(groups), first, len(names))
+    inside = (codes >= first) & (codes < last)
+    row = np.array(groups, np.int64)[codes[inside] - first]
+    return axis, cells[inside].assign(row=row)
 
 
-def folded(length: int) -> int:
-    """Columns of the rows that a vector of this length is folded into.
+def farthest(cells: pd.DataFrame, far: Array) -> pd.DataFrame:
+    """The first of the cells that are farthest in each row, and how many each row `held`."""
+    if cells.empty:
+        return cells.assign(far=0.0, held=1)
+    order = np.argsort(cells["row"].to_numpy(), kind="stable")
+    rows = cells["row"].to_numpy()[order]
+    sizes = np.where(np.isnan(far), -np.inf, far)[order]
+    starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
+    counts = np.diff([*starts, len(rows)])
+    at_peak = np.flatnonzero(sizes == np.repeat(np.maximum.reduceat(sizes, starts), counts))
+    kept = order[at_peak[np.unique(rows[at_peak], return_index=True)[1]]]
+    return cells.iloc[kept].assign(far=far[kept], held=counts)
 
-    A power of two that makes the picture wider than high; a short vector stays one row.
+
+def columns_of(rows: pd.DataFrame, *metrics: str) -> list[str]:
+    """What a grid needs of a table; the other columns would only be copied along."""
+    wanted = [*_KEPT, *metrics]
+    return [name for name in dict.fromkeys(wanted) if name in rows]
+
+
+def badness(values: Array, ideal: float) -> Array:
+    """Distance from the ideal, larger is worse; negated where more is better. NaN stays."""
+    if np.isinf(ideal):
+        return -values
+    with np.errstate(invalid="ignore"):
+        return np.abs(values - (0.0 if np.isnan(ideal) else ideal))
+
+
+def groups_of(count: int, limit: int) -> list[int]:
+    size = -(-count // max(1, limit)) if count else 1
+    return [i // size for i in range(count)]
+
+
+def labels_of(names: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]:
+    """A name a group, `first … last` where neighbours were folded."""
+    held: dict[int, list[str]] = {}
+    for name, group in zip(names, groups, strict=True):
+        held.setdefault(group, []).append(name)
+    return tuple(n[0] if len(n) == 1 else f"{n[0]} … {n[-1]}" for n in held.values())
+
+
+def grid_of(
+    cells: pd.DataFrame,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    metric: str | None,
+    names: Sequence[str] = (),
+    axis: Axis | None = None,
+) -> Grid:
+    """The worst of `cells`, which carry `row`, `column` and `path`, in each place of a grid.
+
+    `metric` names the column of the raw value; None: each column's own, from `names`. Cells that
+    stand for several already say how many in `held`.
     """
-    return length if length <= 16 else 2 ** math.ceil(math.log2(math.sqrt(2 * length)))
+    shape = len(rows), len(columns)
+    worst = worst_first(cells).drop_duplicates(["row", "column"])
+    at = worst["row"].to_numpy(int), worst["column"].to_numpy(int)
+    counts = np.zeros(shape, np.int64)
+    held = cells["held"].to_numpy(int) if "held" in cells else 1
+    np.add.at(counts, (cells["row"].to_numpy(int), cells["column"].to_numpy(int)), held)
 
+    def spread(values: Any, empty: Any, kind: Any) -> Array:
+        filled: Array = np.full(shape, empty, kind)
+        filled[at] = values
+        return filled
 
-def picture(part: Part, height: int, width: int, *, unit: tuple[int, int] = (1, 1)) -> Grid:
-    """The grid of a picture of at most `height` x `width` blocks, each of whole units.
-
-    A unit is (down, across) in storage order; of a vector only the second counts.
-    """
-    rows, columns = sides_of(part)
-    elements = rows * columns
-    wrapped = part.down is None and columns > 16
-    if wrapped:
-        columns = folded(elements)
-        rows = -(-elements // columns)
-    sizes = (width, height) if part.transposed else (height, width)
-    down, across = (
-        max(1, math.ceil(math.ceil(n / most) / step)) * step
-        for n, most, step in zip(
-            (rows, columns), sizes, (1, unit[1]) if wrapped else unit, strict=True
-        )
+    value = worst[metric] if metric else [worst[names[c]].iat[i] for i, c in enumerate(at[1])]
+    return Grid(
+        rows,
+        columns,
+        pair=spread(worst["pair"], -1, np.int64),
+        count=counts,
+        path=spread(worst["path"].to_numpy(object), "", object),
+        added=spread(worst["added"], np.nan, np.float64),
+        total=spread(worst["times_floor"], np.nan, np.float64),
+        value=spread(np.asarray(value, float), np.nan, np.float64),
+        verdict=spread(worst["verdict"].to_numpy(object), "", object),
+        folded=axis.folded if axis else 1,
+        spans=axis.spans if axis else (),
+        total_rows=axis.total if axis else len(rows),
     )
-    return Grid(rows, columns, elements, (down, across), part.transposed, wrapped and rows > 1)
-
-
-def kept(part: Part, height: int, width: int) -> Grid:
-    """The grid of what is kept of a whole part: small blocks, of which any picture is made.
-
-    Sizes are powers of two, in the proportions of a picture of the whole; a vector is one row.
-    """
-    rows, columns = sides_of(part)
-    elements = rows * columns
-    size = max(_LEAST, 2 ** math.ceil(math.log2(max(1, elements / _KEPT_BLOCKS))))
-    high, wide = (width, height) if part.transposed else (height, width)
-    slender = (rows / high) / (columns / wide) if elements else 1.0
-    down = 2 ** round(math.log2(max(1.0, math.sqrt(size * slender))))
-    down = min(down, size, 2 ** int(math.log2(max(1, rows))))
-    return Grid(rows, columns, elements, (down, size // down), part.transposed)
-
-
-def widened(part: Part, shape: tuple[int, ...], height: int, width: int) -> Part:
-    """A part too large to be read at once, its windows widened to whole kept blocks."""
-    if elements_of(part) <= DIRECT or part.across is None:
-        return part
-    down, across = kept(whole(part, shape), height, width).block
-    sizes = (across, down) if part.transposed else (down, across)
-    windows = [
-        None if w is None else _to_blocks(w, size, shape[w.axis])
-        for w, size in zip((part.down, part.across), sizes, strict=True)
-    ]
-    return Part(part.fixed, windows[0], windows[1])
-
-
-def whole(part: Part, shape: tuple[int, ...]) -> Part:
-    """The part with its windows open."""
-    down, across = (
-        None if w is None else Window(w.axis, 0, shape[w.axis]) for w in (part.down, part.across)
-    )
-    return Part(part.fixed, down, across)
-
-
-def tiles(grid: Grid) -> Iterator[Tile]:
-    """Pieces of bounded size that cover a grid, whole blocks each where that is possible."""
-    if not grid.elements:
-        return
-    down, across = grid.block
-    wide = min(grid.columns, across * max(1, BAND // (down * across)))
-    high = max(1, BAND // wide)
-    high = high // down * down or high
-    for top in range(0, grid.rows, high):
-        for left in range(0, grid.columns, wide):
-            yield Tile(top, min(top + high, grid.rows), left, min(left + wide, grid.columns))
-
-
-def thin_tiles(grid: Grid) -> Iterator[Tile]:
-    """The middle row of every row of blocks."""
-    down = grid.block[0]
-    for top in range(0, grid.rows, down):
-        row = (top + min(top + down, grid.rows)) // 2
-        yield Tile(row, row + 1, 0, grid.columns)
-
-
-def selection(part: Part, grid: Grid, tile: Tile) -> tuple[int | slice, ...]:
-    """What `Run.read` is asked for a tile."""
-    items = list(part.selection)
-    if part.across is None:
-        return tuple(items)
-    if part.down is None:
-        start = part.across.start
-        first, last = tile.top * grid.columns + tile.left, (tile.bottom - 1) * grid.columns
-        stop = min(start + last + tile.right, part.across.stop)
-        items[part.across.axis] = slice(start + first, stop)
-        return tuple(items)
-    first_axis, second_axis = sorted((part.down, part.across), key=lambda w: w.axis)
-    items[first_axis.axis] = slice(first_axis.start + tile.top, first_axis.start + tile.bottom)
-    items[second_axis.axis] = slice(second_axis.start + tile.left, second_axis.start + tile.right)
-    return tuple(items)
-
-
-def _to_blocks(window: Window, size: int, length: int) -> Window:
-    start = window.start // size * size
-    return Window(window.axis, start, min(length, -(-window.stop // size) * size))

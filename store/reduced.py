@@ -18,7 +18,7 @@ from blake3 import blake3
 
 from analysis.views import SliceView, kept_blocks, picture_of_kept
 from analysis.views_blocks import Blocks
-from analysis.views_grid import Grid
+from analysis.views_cut import Grid
 from core.runs import Run
 from store.cache import Recent
 

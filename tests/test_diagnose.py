@@ -155,6 +155,23 @@ def test_one_wrong_weight_is_a_fault_and_many_are_another_checkpoint() -> None:
     assert (other.verdict, first(other)[0]) == ("setup", "layers.0.q")
 
 
+def test_one_turned_weight_is_wrong_and_many_are_a_way_of_storing_them() -> None:
+    reference = Decoder().run()
+    broken = Decoder(order=8, weights={"layers.1.o": lambda w: w.T.copy()}).run()
+    assert first(diagnosis(reference, broken))[:2] == ("layers.1.o", "forward_params.weight")
+    other = Decoder(order=8).run()
+    assert isinstance(other.values, MemoryValues)
+    square = [
+        n
+        for n in other.tensors
+        if n.endswith((".q:forward_params.weight", ".o:forward_params.weight"))
+    ]
+    turned = {**other.values.arrays, **{n: other.values.arrays[n].T.copy() for n in square}}
+    stored = replace(other, values=MemoryValues(turned))
+    assert len(square) == 4
+    assert diagnosis(reference, stored).verdict == "rounding"
+
+
 def test_a_weight_cast_to_another_format_is_the_same_weight() -> None:
     assert diagnosis(Decoder().run(), Decoder(dtype="bfloat16").run()).verdict == "rounding"
 

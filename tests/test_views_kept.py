@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from memory_runs import run_of
 
-from analysis import views, views_grid
+from analysis import views, views_cut
 from analysis.selection import Part, parse
 from analysis.views import kept_blocks, picture_of_kept, slice_view
 
@@ -17,9 +17,9 @@ NAMES = {"reference_id": T, "candidate_id": T}
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of more than 500 elements count as huge, and are kept in blocks of eight."""
-    monkeypatch.setattr(views_grid, "DIRECT", 500)
-    monkeypatch.setattr(views_grid, "_LEAST", 8)
-    monkeypatch.setattr(views_grid, "BAND", 200)
+    monkeypatch.setattr(views_cut, "DIRECT", 500)
+    monkeypatch.setattr(views_cut, "_LEAST", 8)
+    monkeypatch.setattr(views_cut, "BAND", 200)
 
 
 def pair(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -33,9 +33,9 @@ def pair(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 def both(a: np.ndarray, b: np.ndarray, text: str, size: tuple[int, int]) -> tuple[Part, object]:
     runs = run_of({T: a}), run_of({T: b})
-    part = views_grid.widened(parse(text, a.shape), a.shape, views.HEIGHT, views.WIDTH)
+    part = views_cut.widened(parse(text, a.shape), a.shape, views.HEIGHT, views.WIDTH)
     text = part.text(a.shape)
-    whole = views_grid.whole(part, a.shape).text(a.shape)
+    whole = views_cut.whole(part, a.shape).text(a.shape)
     asked = {"dtype": "float32", "rms": 1.0, **NAMES}
     blocks = kept_blocks(*runs, selection=whole, **asked)
     how = {"height": size[0], "width": size[1]}
@@ -99,9 +99,9 @@ def test_without_rounding_to_blocks_the_picture_is_the_same():
 
 def test_windows_grow_to_whole_blocks_and_small_ones_stay():
     shape = (64, 128)
-    assert views_grid.widened(parse("1:9, 3:5", shape), shape, 224, 416).text(shape) == "1:9, 3:5"
-    part = views_grid.widened(parse("1:63, 3:125", shape), shape, 224, 416)
-    down, across = views_grid.kept(views_grid.whole(part, shape), 224, 416).block
+    assert views_cut.widened(parse("1:9, 3:5", shape), shape, 224, 416).text(shape) == "1:9, 3:5"
+    part = views_cut.widened(parse("1:63, 3:125", shape), shape, 224, 416)
+    down, across = views_cut.kept(views_cut.whole(part, shape), 224, 416).block
     assert part.down.start % down == part.across.start % across == 0
     assert part.down.start <= 1
     assert part.across.stop >= 125
@@ -122,9 +122,9 @@ def test_a_glance_says_how_much_it_saw_and_never_more_than_is_true():
 def test_what_is_kept_of_a_part_of_any_size_is_bounded(elements, columns, monkeypatch):
     monkeypatch.undo()
     shape = (elements // columns, columns)
-    grid = views_grid.kept(parse(":, :", shape), 224, 416)
+    grid = views_cut.kept(parse(":, :", shape), 224, 416)
     down, across = grid.blocks
     assert down * across <= 2.1 * (1 << 21)
-    for tile in views_grid.tiles(grid):
-        assert (tile.bottom - tile.top) * (tile.right - tile.left) <= 2 * views_grid.BAND
+    for tile in views_cut.tiles(grid):
+        assert (tile.bottom - tile.top) * (tile.right - tile.left) <= 2 * views_cut.BAND
         break

@@ -5,19 +5,21 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import pandas as pd
 import streamlit as st
 
+from analysis.views_rows import EVERY_KIND, has_inside
 from charts.names import for_html, plain
 from core.comparison import Comparison
-from language import _
+from core.words import word
+from language import _, say, told
 from metrics import METRICS
 from ui import browser, url
 from ui.markup import Side, key
 
 TIMES_FLOOR = "times_floor"
+_ALL = {"step": say("all steps"), "rank": say("all ranks")}
 _MOST_NAMES = 3000  # in the finder; more would make every page heavy
 
 
@@ -34,11 +36,11 @@ def bar(comparison: Comparison, table: pd.DataFrame) -> Chosen:
     """Draws the bar and returns what it says."""
     with st.container(horizontal=True, vertical_alignment="center", key="context"):
         st.html(_pair(comparison), width="content")
-        step, rank = _number("Step", "step", table), _number("Rank", "rank", table)
+        step, rank = _number(_("Step"), "step", table), _number(_("Rank"), "rank", table)
         st.space("stretch")
         _find(table)
         metric = url.choose(
-            "Metric", metrics(), key="m", labels=metric_labels(), visible=False, width=190
+            _("Metric"), metrics(), key="m", labels=metric_labels(), visible=False, width=190
         )
         browser.copy_link()
         st.html(_present(), width="content")
@@ -61,7 +63,9 @@ def metrics() -> Mapping[str, str]:
 
 def metric_labels() -> Mapping[str, str]:
     """What the metric picker shows."""
-    return {TIMES_FLOOR: "× floor"} | {name: metric.label for name, metric in METRICS.items()}
+    return {TIMES_FLOOR: _("× floor")} | {
+        name: told(metric.label) for name, metric in METRICS.items()
+    }
 
 
 def _pair(comparison: Comparison) -> str:
@@ -78,49 +82,62 @@ def _present() -> str:
 
 
 def _side(side: Side, label: str) -> str:
-    word = "" if label.lower().endswith(side) else f"<span>{side}</span>"
-    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{word}'
+    said = "" if label.lower().endswith(side) else f"<span>{for_html(word(side))}</span>"
+    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{said}'
 
 
 def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
     """A picker of step or rank, only when there are several; the first choice is all of them."""
-    present = sorted({int(value) for value in table[name].dropna()})
+    present = sorted({int(value) for value in table[name].dropna().unique()})
     if len(present) < 2:
         return None
     options: dict[str, int | None] = {"all": None} | {str(value): value for value in present}
-    labels = {"all": f"all {label.lower()}s"} | {str(v): f"{label.lower()} {v}" for v in present}
+    every = _("all steps") if name == "step" else _("all ranks")
+    one = _("step {n}") if name == "step" else _("rank {n}")
+    labels = {"all": every} | {str(v): one.replace("{n}", str(v)) for v in present}
     return url.choose(label, options, key=name, labels=labels, visible=False, width=120)
 
 
 def _find(table: pd.DataFrame) -> None:
-    every = _names(table)
-    names = dict(islice(every.items(), _MOST_NAMES))
-    cut = f"Find among the first {_MOST_NAMES:,} of {len(every):,} names"
+    """Search: modules, then tensors are offered while one types, as many as a page can carry.
+
+    Anything else that is typed is found too: `found` looks at all names.
+    """
+    modules = [str(name) for name in table["operator"].unique() if name]
+    tensors = map(str, table["tensor"].head(max(0, _MOST_NAMES - len(modules))))
     st.selectbox(
-        "Find a module or tensor",
-        list(names),
+        _("Find a module or tensor"),
+        list(dict.fromkeys([*modules[:_MOST_NAMES], *tensors])),
         index=None,
         key="find",
-        placeholder=cut if len(every) > len(names) else "Find a module or tensor   /",
+        placeholder=_("Find a module or tensor   /"),
         format_func=lambda name: plain(name, 200),
         label_visibility="collapsed",
+        accept_new_options=True,
         on_change=_open,
-        args=(names,),
+        args=(table,),
         width=300,
     )
 
 
-def _names(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Shown name -> parameter of the address and its value: operators first, then tensors."""
-    operators = {str(name): ("at", str(name)) for name in table["operator"].unique() if name}
-    tensors = {str(name): ("t", str(name)) for name in table["tensor"]}
-    return operators | tensors
-
-
-def _open(names: Mapping[str, tuple[str, str]]) -> None:
-    chosen = st.session_state["find"]
-    if chosen is None:
+def _open(table: pd.DataFrame) -> None:
+    asked = st.session_state["find"]
+    if asked is None:
         return
     st.session_state["find"] = None
-    parameter, value = names[chosen]
-    url.go_after("tensor" if parameter == "t" else "layers", **{parameter: value})
+    page, parameter, value = found(table, str(asked))
+    everything = {"kind": EVERY_KIND} if parameter == "q" else {}
+    url.go_after(page, **{parameter: value}, **everything)
+
+
+def found(table: pd.DataFrame, asked: str) -> tuple[str, str, str]:
+    """Page, parameter and value that show what was asked for.
+
+    A module opens on Layers, a tensor by its id; words filter the list of Layers.
+    """
+    names = table["operator"].unique()
+    if asked in names or has_inside(names, asked):
+        return "layers", "at", asked
+    if (table["tensor"] == asked).any():
+        return "tensor", "t", asked
+    return "layers", "q", asked

@@ -20,6 +20,10 @@ from analysis.replay.result import Part
 from core.findings import Fact
 from core.runs import Array
 
+# Of all rows at once only what is this many times further out counts: what rows share is known to
+# a factor, and many rows tell a small one apart.
+_MANY = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -74,7 +78,7 @@ class Projections:
         return Pattern(name, projected / math.sqrt(noise), share, projected / norm)
 
     def rows(self) -> Iterator[Pattern]:
-        """The worst row's factor, the worst column's factor and the worst column's offset."""
+        """The worst row's factor and all together, the worst column's factor and its offset."""
         if self.error.ndim < 2:
             return
         before = tuple(range(self.error.ndim - 1))
@@ -93,7 +97,19 @@ class Projections:
             z = np.where(norm > 0, projected / np.sqrt(norm + shared * norm**2), 0.0)
             explained = np.where(norm > 0, projected**2 / norm, 0.0)
         worst = int(np.argmax(np.abs(z)))
-        return Pattern(name, float(z.flat[worst]), float(np.sum(explained)) / self.energy)
+        largest = float(z.flat[worst])
+        if name == "row_factor" and self.part.side.answer.common_compute:
+            largest = max(abs(largest), _together(z, norm > 0) / _MANY)
+        return Pattern(name, largest, float(np.sum(explained)) / self.energy)
+
+
+def _together(z: Array, used: Array) -> float:
+    """All rows at once, by chi-square: many a little off count as one far off.
+
+    Only where the function says what a row may share; rounded operands of a product share too.
+    """
+    number = max(1, int(np.count_nonzero(used)))
+    return (float(np.sum(z**2)) - number) / math.sqrt(2 * number)
 
 
 def patterns(part: Part, function: Function | None, attributes: Attributes) -> Iterator[Pattern]:

@@ -8,6 +8,7 @@ blocks let it grow by less than half again (measured, numerics.md §3.5).
 
 from __future__ import annotations
 
+import bisect
 import math
 import re
 from collections import Counter
@@ -18,6 +19,7 @@ import numpy as np
 
 from analysis.floor import block_of
 from analysis.replay.engine import Engine
+from analysis.replay.noise import is_narrow
 from analysis.replay.padding import Place, counted
 from analysis.replay.site import OperatorCall, exact_values
 from core.comparison import Pair
@@ -26,12 +28,14 @@ from core.runs import Array
 from metrics import METRICS, formats
 
 # Error handed on by one operator, and the growth from one block to the same operator of the next.
-GAIN, GROWTH = 3.0, 2.0
+GAIN, GROWTH = 3.0, 2.25
 # Floors that a first operator, and a whole first block seen only at its end, may show honestly: a
 # block of quantised layers makes 10 floors of its storage format.
 FIRST, FIRST_BLOCK = 5.0, 14.0
 # Noise of quantisation is spread evenly over tokens; a first block that is not may show less.
 FIRST_UNEVEN, UNEVEN = 6.0, 2.3
+# What a block of int4 layers adds against one in 16 bits (measured up to 0.21).
+QUANTISED = 0.25
 # Elements read of one tensor; beyond it the statistics of the whole pair stand in.
 _LARGEST = 1 << 20
 _WINDOW = 10
@@ -58,8 +62,8 @@ class Difference:
     """How far the two sides of an output are apart, relative to the reference, on real tokens.
 
     `error` is the relative L2 error, inf where only one side is finite. `uneven` is the 90 %
-    quantile of the rows' relative errors over their median: 1.3 to 1.8 for honest noise, more where
-    some positions are worse off than others.
+    quantile of the rows' relative errors over their median (a fifth of the largest, if that is
+    more): 1.3 to 1.8 for honest noise, more where some positions are worse off than others.
     """
 
     error: float
@@ -77,14 +81,14 @@ def grown(
     walk = _Walk(engine, floors)
     seen: dict[Place, list[Pair]] = {}
     done: set[Place] = set()
-    for pair in engine.comparison.pairs:
+    for pair in engine.pair_of.values():
         tensor = pair.reference
         place = (tensor.step, tensor.rank)
         if not _is_activation(pair) or place in done or tensor.order >= stop:
             continue
         earlier = seen.setdefault(place, [])
         unproven = tensor.slot != "input" and tensor.id not in proven
-        if unproven or _after_gap(engine, pair, proven):
+        if unproven or walk.is_after_gap(pair, proven):
             found = walk.judged(pair, earlier)
             if found is not None:
                 done.add(place)
@@ -98,8 +102,26 @@ class _Walk:
     def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
         self.engine, self.floors = engine, floors
         self._known: dict[str, Difference] = {}
-        seen = (p for p in engine.comparison.pairs if _is_activation(p))
+        seen = (p for p in engine.pair_of.values() if _is_activation(p))
         self._blocks = Counter(block_of(p.reference.module) for p in seen)
+        self._calls: dict[Place, list[tuple[int, OperatorCall]]] = {}
+        for call in engine.reference.values():
+            self._calls.setdefault((call.step, call.rank), []).append((call.order, call))
+        for calls in self._calls.values():
+            calls.sort(key=_position)
+
+    def is_after_gap(self, pair: Pair, proven: frozenset[str]) -> bool:
+        """Whether an operator shortly before an input left no output, or one that no replay proves.
+
+        Otherwise what is handed in was made, or merely gathered, by operators that are proven.
+        """
+        tensor = pair.reference
+        calls = self._calls.get((tensor.step, tensor.rank), [])
+        end = bisect.bisect_left(calls, tensor.order, key=_position)
+        near = (call for _, call in calls[max(0, end - _GAP) : end])
+        return any(
+            not c.outputs or any(t.id not in proven for t in c.outputs.values()) for c in near
+        )
 
     def of(self, pair: Pair) -> Difference:
         """The difference of a pair."""
@@ -135,20 +157,30 @@ class _Walk:
         level = max((self.of(p).error for p in near), default=0.0)
         previous = _one_block_before(pair, earlier)
         if previous is None:
-            return max(self._first(pair, near, level) * floor, GAIN * level)
+            return max(self._first(pair, near, level), GAIN * level)
         before = self.of(previous).error
         if before == 0 == level:
             return floor  # the same kernels: the block before was equal to the last bit
-        return GROWTH * math.hypot(max(before, level), floor)
+        # Few rows scatter: a decoding step has one for each sample.
+        rows = max(1, pair.reference.size // max(1, pair.reference.shape[-1]))
+        return GROWTH * (1 + 2 / math.sqrt(rows)) * math.hypot(max(before, level), floor)
 
     def _first(self, pair: Pair, near: Sequence[Pair], level: float) -> float:
-        """Floors that a tensor may show which nothing like it came before."""
+        """Relative error that a tensor may show which nothing like it came before."""
+        floor = self.floors[pair.reference.id]
         block = block_of(pair.reference.module)
         inside = any(block_of(p.reference.module) == block for p in near)
         if level > 0 or block is None or inside or self._blocks[block] > _SEVERAL:
-            return FIRST
+            return FIRST * floor
         uneven = self.of(pair).uneven
-        return FIRST_BLOCK if uneven <= UNEVEN or math.isinf(uneven) else FIRST_UNEVEN
+        if uneven > UNEVEN and math.isfinite(uneven):
+            return FIRST_UNEVEN * floor
+        narrow = is_narrow(pair.reference.dtype) and is_narrow(pair.candidate.dtype)
+        return max(FIRST_BLOCK * floor, QUANTISED if narrow else 0.0)
+
+
+def _position(placed: tuple[int, OperatorCall]) -> int:
+    return placed[0]
 
 
 def _is_activation(pair: Pair) -> bool:
@@ -160,21 +192,6 @@ def _is_activation(pair: Pair) -> bool:
     return t.pass_ == "forward" and comparable and pair.stats is not None
 
 
-def _after_gap(engine: Engine, pair: Pair, proven: frozenset[str]) -> bool:
-    """Whether an operator shortly before an input left no output, or one that no replay proves.
-
-    Otherwise what is handed in was made, or merely gathered, by operators that are proven.
-    """
-    order = pair.reference.order
-    calls = [
-        c
-        for c in engine.reference.values()
-        if (c.step, c.rank) == (pair.reference.step, pair.reference.rank) and c.order < order
-    ]
-    near = sorted(calls, key=lambda c: c.order)[-_GAP:]
-    return any(not c.outputs or any(t.id not in proven for t in c.outputs.values()) for c in near)
-
-
 def difference(engine: Engine, pair: Pair) -> Difference:
     """Error of a pair on real tokens; NaN where it cannot be read."""
     stats = pair.stats
@@ -182,7 +199,7 @@ def difference(engine: Engine, pair: Pair) -> Difference:
         return Difference(math.nan)
     if stats.equal == stats.count:
         return Difference(0.0)
-    if pair.reference.size > _LARGEST:
+    if pair.reference.size > _LARGEST or pair.adaptation is not None:
         return Difference(METRICS["relative_l2"](stats))
     try:
         a = exact_values(engine.run_reference.read(pair.reference.id), pair.reference.dtype)
@@ -209,7 +226,9 @@ def _difference(a: Array, b: Array, valid: Array) -> Difference:
     norms = size.sum(-1)
     rows = np.sqrt(energy.sum(-1)[norms > 0] / norms[norms > 0])
     middle = float(np.median(rows))
-    return Difference(error, float(np.quantile(rows, 0.9)) / middle if middle else math.inf)
+    if not middle:
+        return Difference(error, math.inf)
+    return Difference(error, max(float(np.quantile(rows, 0.9)), float(rows.max()) / 5) / middle)
 
 
 def _one_block_before(pair: Pair, earlier: Sequence[Pair]) -> Pair | None:

@@ -49,8 +49,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
 )
 
 
-def recorded(function: Function, attributes: Attributes, name: str) -> dict[str, Fact]:
-    """What a dump says of a function's attributes; `name` is the class or functional name."""
+def recorded(function: Function, attributes: Attributes) -> dict[str, Fact]:
+    """What a dump says of a function's attributes."""
     found: dict[str, Fact] = dict(attributes)
     for ours in function.options:
         found.pop(ours, None)
@@ -59,21 +59,25 @@ def recorded(function: Function, attributes: Attributes, name: str) -> dict[str,
         theirs = next((n for n in _NAMES.get(ours, (ours,)) if attributes.get(n) not in _EMPTY), "")
         if theirs:
             found[ours] = attributes[theirs]
-    if "form" in function.options and "silu" in function.options["form"]:
-        found |= _form(attributes, name)
+    if attributes.get("approximate") == "tanh" and "form" in function.options:
+        found["form"] = "gelu_tanh"
     return found
 
 
-_EMPTY = (None, "None", "")
+def suggested(function: Function, attributes: Attributes, name: str) -> dict[str, Fact]:
+    """Where to begin with what was not recorded: the activation that a name speaks of.
 
-
-def _form(attributes: Attributes, name: str) -> dict[str, Fact]:
-    """Which activation a name means; `approximate` and `act` decide where they are recorded."""
+    `name` is the class or functional name. A class called GELU may hold any of its formulas, so
+    this is a default and no knowledge.
+    """
+    if "form" not in function.options:
+        return {}
     said = f"{attributes.get('act', '')} {attributes.get('hidden_act', '')} {name}"
     flat = said.lower().replace("_", "").replace("-", "")
-    if attributes.get("approximate") == "tanh":
-        return {"form": "gelu_tanh"}
     for part, form in _FORMS:
-        if part.replace("_", "") in flat:
+        if part.replace("_", "") in flat and form in function.options["form"]:
             return {"form": form}
     return {}
+
+
+_EMPTY = (None, "None", "")

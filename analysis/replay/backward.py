@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from metrics import formats
 # Elements of the largest tensor of a call whose backward pass is replayed.
 LARGEST = 1 << 22
 _SAMPLES = 3
+_SELF_ACCUMULATED = frozenset({"float32", "float64"})
 _ONE_ROUNDING = 0.4247  # rms relative error of one rounding, in unit roundoffs
 
 
@@ -51,7 +53,7 @@ def _parts(values: Read, kind: str, attributes: Attributes) -> dict[str, Part]:
     into = [call.value(t) for t in call.gradients_in.values()]
     try:
         expected = GRADIENTS[kind](values.given, attributes, into)
-        spread = _spread(values.given, kind, attributes, into, next(iter(dumped.values())).dtype)
+        spread = _spread(values.given, kind, attributes, into, _coarsest(call, dumped))
     except UNFIT:
         return {}
     found = {}
@@ -59,6 +61,13 @@ def _parts(values: Read, kind: str, attributes: Attributes) -> dict[str, Part]:
         if name in expected and expected[name].shape == tensor.shape:
             found[name] = _part(values, tensor, into, expected[name], spread[name])
     return found
+
+
+def _coarsest(call: OperatorCall, dumped: Mapping[str, TensorInfo]) -> str:
+    """The coarsest format among a call's gradients and outputs: autocast computes in it."""
+    known = (*dumped.values(), *call.gradients_in.values(), *call.outputs.values())
+    floats = [t.dtype for t in known if formats.kind(t.dtype) == "float"]
+    return functools.reduce(formats.coarser_of, floats)
 
 
 def _part(
@@ -91,9 +100,13 @@ def _spread(
 
     The backward-error Monte-Carlo floor; of few samples, so half of it is each element's own and
     half the average along its row. Twice the operands' rounding, since values in between
-    (probabilities, their gradients) are rounded as well.
+    (probabilities, their gradients) are rounded as well. Where the format also accumulates
+    (float32), times K / 4 for sums over K.
     """
     unit = formats.format_of(dtype).unit_roundoff * _ONE_ROUNDING * np.sqrt(2)
+    if dtype in _SELF_ACCUMULATED:
+        longest = max(max(x.shape, default=1) for x in (*into, *given.inputs.values()))
+        unit *= np.sqrt(max(1.0, longest / 4))
     rng = np.random.default_rng(0)
 
     def shaken(x: Array) -> Array:

@@ -8,19 +8,20 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 import analysis.replay.functions  # noqa: F401  registers the reference functions
-from analysis.replay.attributes import recorded
+from analysis.replay.attributes import recorded, suggested
 from analysis.replay.backward import replay_backward
-from analysis.replay.calls import CallKey, calls_of, key_of
+from analysis.replay.calls import calls_of, key_of
 from analysis.replay.fit import AT_FLOOR, UNFIT, Fit, fit, measured
 from analysis.replay.inference import inferred
 from analysis.replay.kinds import kind_of, of_one_family
 from analysis.replay.operands import Read, read
 from analysis.replay.padding import Place, counted, real_tokens
+from analysis.replay.pairing import CallPair, is_sure, paired_calls
 from analysis.replay.registry import FUNCTIONS, Function
 from analysis.replay.result import Output, Replayed, sides
 from analysis.replay.rows import planned
@@ -30,6 +31,7 @@ from core.comparison import Comparison, Pair
 from core.errors import LoadError
 from core.runs import Array, Run
 from core.tensors import TensorInfo
+from language import say
 
 # R of the reference beyond which a function is not taken to be what the operator computes.
 TRUSTED = 3.0
@@ -38,87 +40,82 @@ TRUSTED = 3.0
 TRIES, FEWER, THOROUGH = 60, 10, 3
 
 
-@dataclass(frozen=True, slots=True)
-class CallPair:
-    """The same call in both runs; one side is None where only the other run has it."""
-
-    reference: OperatorCall | None
-    candidate: OperatorCall | None
-
-
 class Engine:
     """Replays call after call and remembers what it learnt of each operator on the way."""
 
-    def __init__(self, comparison: Comparison, reference: Run, candidate: Run) -> None:
+    def __init__(
+        self,
+        comparison: Comparison,
+        reference: Run,
+        candidate: Run,
+        *,
+        turned: frozenset[str] = frozenset(),
+    ) -> None:
+        """`turned` are the candidate's square weights that it stores the other way round."""
+        self.turned = turned
         self.comparison = comparison
         self.run_reference, self.run_candidate = reference, candidate
         self.reference, self.candidate = calls_of(reference), calls_of(candidate)
         self.real = real_tokens(self.reference.values())
-        self.pair_of = {p.reference.id: p for p in comparison.pairs}
+        self.pair_of = {p.reference.id: p for p in comparison.pairs if is_sure(p)}
         self._fits: dict[tuple[str, ...], Fit] = {}
         self._kinds: dict[tuple[str, ...], str] = {}
         self._wires: dict[tuple[str, ...], Mapping[str, tuple[str, ...]]] = {}
         self._failures: Counter[tuple[str, ...]] = Counter()
-        self._activations = [
-            t for t in reference.tensors.values() if t.pass_ == "forward" and t.size
-        ]
+        self._activations: dict[Place, list[TensorInfo]] = {}
+        for t in reference.tensors.values():
+            if t.pass_ == "forward" and t.size:
+                self._activations.setdefault((t.step, t.rank), []).append(t)
         self._last: tuple[OperatorCall, Function, Read] | None = None
 
     def pairs(self) -> list[CallPair]:
         """The calls of both runs that belong together, in order; then the candidate's own."""
-        found, taken = [], set()
-        for call in self.reference.values():
-            key = self._counterpart(call)
-            taken.add(key)
-            found.append(CallPair(call, self.candidate.get(key) if key else None))
-        alone = [c for k, c in self.candidate.items() if k not in taken]
-        return found + [CallPair(None, call) for call in alone]
+        return paired_calls(self.reference, self.candidate, self.pair_of)
 
     def call_of(self, tensor: TensorInfo) -> OperatorCall | None:
         """The reference's call that a tensor belongs to."""
         return self.reference.get(key_of(tensor))
 
-    def _counterpart(self, call: OperatorCall) -> CallKey | None:
-        groups = (call.outputs, call.inputs, call.gradients_in, call.gradients_out)
-        for tensor in (t for group in groups for t in group.values()):
-            pair = self.pair_of.get(tensor.id)
-            if pair is not None:
-                return key_of(pair.candidate)
-        return None
-
     def replay(self, pair: CallPair) -> Replayed:
         """Both sides of one call; with a reason instead of outputs where it cannot be done."""
         lead = pair.reference or pair.candidate
         if lead is None or not lead.outputs:
-            return Replayed.without(pair.reference, pair.candidate, "no output was captured")
+            return Replayed.without(pair.reference, pair.candidate, say("no output was captured"))
         try:
             return self._replayed(pair, lead)
         except LoadError as error:
-            return Replayed.without(pair.reference, pair.candidate, f"cannot be read: {error}")
+            return Replayed.without(
+                pair.reference, pair.candidate, say("cannot be read: {error}", error=error)
+            )
 
     def _replayed(self, pair: CallPair, lead: OperatorCall) -> Replayed:
         named = kind_of(lead.op or lead.module_class)
         known = self._kinds.get(_group(lead), named)
         function = FUNCTIONS.get(known)
-        if pair.reference and function and missing(pair.reference, function.kind):
-            return self._wired(pair, pair.reference, function)
         fitted = self._fitted(lead, function) if function else None
-        if fitted is None or fitted.ratio > TRUSTED:
+        doubtful = fitted is None or fitted.ratio > TRUSTED
+        if doubtful and pair.reference and function and missing(pair.reference, function.kind):
+            return self._wired(pair, pair.reference, function)
+        if doubtful:
             other = self._inferred(lead, named)
             if other is not None:
                 function, fitted = other
         if function is None or fitted is None:
-            return Replayed.without(pair.reference, pair.candidate, "no function reproduces it")
+            return Replayed.without(
+                pair.reference, pair.candidate, say("no function reproduces it")
+            )
         made = self._judged(pair, function, fitted)
         if made.outputs and all(map(_unlike, made.outputs)):
-            return Replayed.without(pair.reference, pair.candidate, "no function reproduces it")
+            return Replayed.without(
+                pair.reference, pair.candidate, say("no function reproduces it")
+            )
         return made
 
     def _wired(self, pair: CallPair, lead: OperatorCall, function: Function) -> Replayed:
         """A call whose inputs were not all captured, with what the reference proves they were."""
         key = (function.kind, *_group(lead))
         known = self._wires.get(key, {})
-        near = around(lead, self._activations)
+        near = around(lead, self._activations.get((lead.step, lead.rank), []))
         tries = FEWER if self._failures[key] > 1 else TRIES
         ways = itertools.islice(completions(lead, function.kind, near, known), tries)
         for number, sources in enumerate(ways):
@@ -128,14 +125,15 @@ class Engine:
                 candidate = self._filled_alike(pair.candidate, sources)
                 return self._judged(CallPair(filled(lead, sources), candidate), function, fitted)
         self._failures[key] += 1
-        return Replayed.without(pair.reference, pair.candidate, "its inputs were not captured")
+        return Replayed.without(pair.reference, pair.candidate, say("its inputs were not captured"))
 
     def _proven(self, call: OperatorCall, function: Function, *, thorough: bool) -> Fit | None:
         """The fit of a completed call at its floor; unlikely ones are not fitted for long."""
         try:
             if not thorough:
                 values = self._read(call, function)
-                known = Fit(recorded(function, call.attributes, _name(call)), (), "", 0.0)
+                start = suggested(function, call.attributes, _name(call))
+                known = Fit({**start, **recorded(function, call.attributes)}, (), "", 0.0)
                 kept = self._fits.get((function.kind, *_group(call)), known)
                 if _ratio(values, function, kept, self._valid(values)) > AT_FLOOR:
                     return None
@@ -166,7 +164,8 @@ class Engine:
             ratio = _ratio(values, function, kept, valid)
             if ratio <= max(AT_FLOOR, kept.ratio):
                 return replace(kept, ratio=ratio)
-        found = fit(values, function, recorded(function, call.attributes, _name(call)), valid)
+        start = suggested(function, call.attributes, _name(call))
+        found = fit(values, function, recorded(function, call.attributes), valid, start)
         if found is not None and found.ratio <= TRUSTED:
             self._fits[key] = found
         return found
@@ -198,6 +197,8 @@ class Engine:
             if own is function
             else {n: v for n, v in fitted.attributes.items() if n in own.options}
         )
+        if b and self.turned.intersection(t.id for t in b.call.parameters.values()):
+            attributes = {**attributes, "transposed": True}
         found = []
         for name in dict.fromkeys((*(a.actual if a else ()), *(b.actual if b else ()))):
             left = sides(a, function, fitted.attributes, fitted.operands, name, self._valid_of)

@@ -62,14 +62,20 @@ def measured(
 
 
 def fit(
-    read: Read, function: Function, known: Attributes, valid: Mapping[str, Array]
+    read: Read,
+    function: Function,
+    known: Attributes,
+    valid: Mapping[str, Array],
+    start: Attributes,
 ) -> Fit | None:
     """Fit what `known` leaves open; None where the function cannot be applied at all.
+
+    `start` are defaults for this call where it has better ones than the function.
 
     Listed values first, one attribute at a time, then the function's own estimate, then free values
     by golden section; each is kept only if it improves the fit clearly.
     """
-    search = _Search(read, function, dict(known), valid)
+    search = _Search(read, function, known, valid, start)
     search.listed()
     if search.ratio() > AT_FLOOR:
         search.estimated()
@@ -79,7 +85,7 @@ def fit(
     if not search.applied:
         return None
     operands = search.operand_format()
-    names = tuple(n for n, v in search.best.items() if known.get(n, function.defaults.get(n)) != v)
+    names = tuple(n for n, v in search.best.items() if search.initial.get(n) != v)
     return Fit(search.best, names, operands, search.ratio(operands))
 
 
@@ -87,11 +93,17 @@ class _Search:
     """Coordinate descent over attributes; the cost is the squared error in units of the floor."""
 
     def __init__(
-        self, read: Read, function: Function, known: dict[str, Fact], valid: Mapping[str, Array]
+        self,
+        read: Read,
+        function: Function,
+        known: Attributes,
+        valid: Mapping[str, Array],
+        start: Attributes,
     ) -> None:
         self.read, self.function, self.valid = read, function, valid
         self.known = frozenset(known)
-        self.best = {**function.defaults, **known}
+        self.initial: dict[str, Fact] = {**function.defaults, **start, **known}
+        self.best = dict(self.initial)
         self.applied = False
         self.lowest = math.inf
 
@@ -173,7 +185,8 @@ class _Search:
 
     def settle(self) -> None:
         """Back to the default wherever that costs little: an attribute fitted early may be idle."""
-        for name, default in self.function.defaults.items():
+        for name in self.function.options:
+            default = self.initial[name]
             if name not in self.known and self.best[name] != default:
                 cost = self.cost({**self.best, name: default})
                 if cost is not None and cost < self.lowest + CLEARLY:
@@ -183,6 +196,8 @@ class _Search:
         value = self.best[name]
         if value == "auto" and name == "scale" and self.read.given.floats:
             return float(self.read.given.floats[0].shape[-1] ** -0.5)
+        if value == 0:  # off by default: begin with the first value that is on
+            value = next((v for v in self.function.options[name] if v), 0.0)
         return float(value) if isinstance(value, int | float) else 0.0
 
     def _at(self, name: str, value: float) -> float:

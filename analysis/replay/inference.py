@@ -34,7 +34,7 @@ def inferred(values: Read, valid_of: Callable[[Read, str], Array]) -> str:
     if not best or ratios[best] <= AT_FLOOR:
         return best
     for kind in sorted(ratios, key=lambda k: ratios[k]):
-        made = fit(values, FUNCTIONS[kind], {}, valid)
+        made = fit(values, FUNCTIONS[kind], {}, valid, {})
         if made is not None and made.ratio <= AT_FLOOR and not math.isnan(made.ratio):
             return kind
     return ""

@@ -20,7 +20,7 @@ _Under = Callable[[Part | None, str], Part | None]
 # z of an honest element (numerics: at most 6.8 in 6750 records).
 WORST = 10.0
 # A mode is taken for the run's when so many of its matrix products need it, of at least so many.
-MOST, SEVERAL = 0.6, 4
+MOST, SEVERAL = 0.6, 3
 
 
 def with_modes(replayed: Sequence[Replayed]) -> tuple[list[Replayed], dict[str, str]]:

@@ -13,8 +13,8 @@ import streamlit as st
 from analysis import selection
 from analysis.selection import Part, Window
 from analysis.views import HEIGHT, WIDTH
+from analysis.views_cut import DIRECT, elements_of, whole, widened
 from analysis.views_elements import Element, element, worst_elements
-from analysis.views_grid import DIRECT, elements_of, whole, widened
 from charts.names import for_html
 from core.comparison import Pair
 from core.errors import ExplorerError, NotHereError, SelectionError

@@ -8,6 +8,7 @@ from analysis.replay.functions.contraction import ROUNDING
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 
 def _two(given: Operands, attributes: Attributes) -> tuple[Array, Array]:
@@ -18,13 +19,13 @@ def _two(given: Operands, attributes: Attributes) -> tuple[Array, Array]:
     if len(values) == 1 and isinstance(other, int | float):
         values.append(np.asarray(float(other)))
     if len(values) < 2:
-        raise CompareError("The other operand was not captured.")
+        raise CompareError(say("The other operand was not captured."))
     return values[0], values[1]
 
 
 @function("add", rows="leading")
 def add(given: Operands, attributes: Attributes) -> Answers:
-    """A + alpha · b, and further terms; three or more are rounded on the way."""
+    """The sum a + alpha · b, and further terms; three or more are rounded on the way."""
     a, b = _two(given, attributes)
     total = a + float(attributes.get("alpha", 1)) * b
     between: Array | float = 0.0
@@ -36,21 +37,21 @@ def add(given: Operands, attributes: Attributes) -> Answers:
 
 @function("sub", rows="leading")
 def sub(given: Operands, attributes: Attributes) -> Answers:
-    """A - b."""
+    """The difference a - b."""
     a, b = _two(given, attributes)
     return {"0": Answer(value=a - b)}
 
 
 @function("mul", rows="leading")
 def mul(given: Operands, attributes: Attributes) -> Answers:
-    """A · b."""
+    """The product a · b."""
     a, b = _two(given, attributes)
     return {"0": Answer(value=a * b)}
 
 
 @function("div", rows="leading")
 def div(given: Operands, attributes: Attributes) -> Answers:
-    """A / b."""
+    """The quotient a / b."""
     a, b = _two(given, attributes)
     return {"0": Answer(value=a / b)}
 
@@ -61,5 +62,5 @@ def identity(given: Operands, _: Attributes) -> Answers:
     first = next(iter(given.inputs.values()))
     shape = given.shapes["0"]
     if first.size != int(np.prod(shape)):
-        raise CompareError("The output is no copy of the input.")
+        raise CompareError(say("The output is no copy of the input."))
     return {"0": Answer(value=first.reshape(shape), exact=first.dtype.kind != "f")}

@@ -19,6 +19,7 @@ from analysis.replay.functions.softmax import softmax_of
 from analysis.replay.registry import Attributes, Operands
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 # Gradients by slot: `input.0`, `parameter.weight`.
 Gradients = Mapping[str, Array]
@@ -60,7 +61,7 @@ def _reduced(gradient_: Array, shape: tuple[int, ...]) -> Array:
 
 @gradient("linear", "row_linear")
 def linear(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dx = dy W; dW = dyᵀ x and db = Σ dy over all tokens."""
+    """Gradients dx = dy W; dW = dyᵀ x and db = Σ dy over all tokens."""
     x, dy = given.floats[0], into[0]
     weight = weight_of(given, attributes)
     found = {"input.0": dy @ weight.T, "parameter.weight": _flat(dy).T @ _flat(x)}
@@ -74,7 +75,7 @@ def matmul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gr
     """Of a plain product a b."""
     a, b = given.floats[:2]
     if a.shape[-1] != b.shape[-2] or attributes["form"] not in ("auto", "plain"):
-        raise CompareError("Only plain products are differentiated.")
+        raise CompareError(say("Only plain products are differentiated."))
     dy = into[0]
     return {
         "input.0": _reduced(dy @ b.swapaxes(-1, -2), a.shape),
@@ -84,7 +85,7 @@ def matmul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gr
 
 @gradient("rms_norm", "layer_norm")
 def norm(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dx = r (g - x̂ mean(g x̂)) with g = w dy, less mean(g) where the mean was taken off."""
+    """Gradient dx = r (g - x̂ mean(g x̂)), g = w dy, less mean(g) where the mean was taken off."""
     x, dy = given.floats[0], into[0]
     weight, bias = given.parameter("weight", "gamma", "scale"), given.parameter("bias", "beta")
     centred = attributes.get("centred", "centred" not in attributes)
@@ -119,7 +120,7 @@ CANCELLED["rms_norm"] = CANCELLED["layer_norm"] = _norm_accumulated
 
 @gradient("softmax")
 def softmax(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """P (dy - Σ p dy) along `dim`."""
+    """Gradient p (dy - Σ p dy) along `dim`."""
     axis = int(attributes["dim"])
     p = np.moveaxis(softmax_of(np.moveaxis(given.floats[0], axis, -1)), -1, axis)
     return {"input.0": p * (into[0] - (p * into[0]).sum(axis, keepdims=True))}
@@ -127,7 +128,7 @@ def softmax(given: Operands, attributes: Attributes, into: Sequence[Array]) -> G
 
 @gradient("attention")
 def attention(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dv = pᵀ do; ds = p (do vᵀ - Σ p do vᵀ) · slope; dq = ds k; dk = dsᵀ q, heads folded back."""
+    """Gradients dv = pᵀ do, dq = ds k, dk = dsᵀ q with ds = p (do vᵀ - Σ p do vᵀ) · slope."""
     a, do, repeated = _attention_parts(given, attributes, into)
     q, k, v = given.floats[:3]
     dp = do @ a.values.swapaxes(-1, -2)
@@ -146,7 +147,7 @@ def _attention_parts(
     a = attended(given, attributes)
     q, k = given.floats[:2]
     if q.shape != a.output.shape[:3] + q.shape[3:]:
-        raise CompareError("Only heads-first attention is differentiated.")
+        raise CompareError(say("Only heads-first attention is differentiated."))
     do = into[0]
     if do.ndim == 3:
         do = do.reshape(*do.shape[:2], q.shape[1], -1).transpose(0, 2, 1, 3)
@@ -161,7 +162,7 @@ def _folded(x: Array, shape: tuple[int, ...]) -> Array:
 def _attention_cancelled(
     given: Operands, attributes: Attributes, into: Sequence[Array]
 ) -> Gradients:
-    """Dp - Σ p dp: of a row with one key nothing is left but the rounding of both terms."""
+    """The difference dp - Σ p dp: with one key nothing is left but the rounding of both terms."""
     a, do, repeated = _attention_parts(given, attributes, into)
     q, k = given.floats[:2]
     dp = np.abs(do) @ np.abs(a.values).swapaxes(-1, -2)
@@ -189,7 +190,7 @@ def rotary(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gr
 
 @gradient("activation")
 def activation(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dy f'(x)."""
+    """Gradient dy f'(x)."""
     return {"input.0": into[0] * slope(FORMS[str(attributes["form"])], given.floats[0])}
 
 
@@ -207,7 +208,7 @@ def act_mul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> G
 
 @gradient("mul")
 def mul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dy b and dy a."""
+    """Gradients dy b and dy a."""
     floats = given.floats
     if len(floats) < 2:
         return {"input.0": into[0] * float(attributes.get("other", 1.0))}
@@ -217,7 +218,7 @@ def mul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradi
 
 @gradient("add")
 def add(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dy to each term."""
+    """The gradient dy to each term."""
     alpha = float(attributes.get("alpha", 1))
     return {
         f"input.{n}": _reduced(into[0] * (alpha if n else 1), x.shape)
@@ -227,16 +228,16 @@ def add(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradi
 
 @gradient("identity")
 def identity(given: Operands, _: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dy."""
+    """The gradient as it comes."""
     return {"input.0": into[0].reshape(next(iter(given.inputs.values())).shape)}
 
 
 @gradient("embedding")
 def embedding(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gradients:
-    """Dy added to the rows that were looked up."""
+    """The gradient dy added to the rows that were looked up."""
     weight = given.parameter("weight")
     if weight is None:
-        raise CompareError("The table was not captured.")
+        raise CompareError(say("The table was not captured."))
     found = np.zeros(weight.shape)
     np.add.at(found, given.whole[0].reshape(-1), _flat(into[0]) * float(attributes["scale"]))
     return {"parameter.weight": found}

@@ -12,6 +12,7 @@ from analysis.replay.registry import Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.findings import Fact
 from core.runs import Array
+from language import say
 
 
 def weight_of(given: Operands, attributes: Attributes) -> Array:
@@ -21,7 +22,7 @@ def weight_of(given: Operands, attributes: Attributes) -> Array:
     if weight is None:
         weight = next((v for v in floats[1:] if v.ndim == 2), None)
     if weight is None or weight.ndim != 2:
-        raise CompareError("The weight was not captured.")
+        raise CompareError(say("The weight was not captured."))
     fits = weight.shape[1] == floats[0].shape[-1]
     as_stored = fits and not attributes.get("transposed", False)
     return weight.T if as_stored or weight.shape[0] != floats[0].shape[-1] else weight
@@ -43,15 +44,15 @@ def _plain(given: Operands, attributes: Attributes) -> tuple[Product, Array]:
 
 @function("linear", rows="leading", columns=True, transposed=(False, True))
 def linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b; one rounding of the result, and one of the product where a bias is added apart."""
+    """The product x Wᵀ + b; one rounding, another where the bias is added apart."""
     made, value = _plain(given, attributes)
-    unfused = 0.0 if bias_of(given) is None else ROUNDING * made.value**2
-    return {"0": answer(made, value=value, storage=unfused)}
+    apart = ROUNDING * made.value**2 if bias_of(given) is not None else 0.0
+    return {"0": answer(made, value=value, storage=apart)}
 
 
 @function("row_linear", rows="leading", columns=True, transposed=(False, True))
 def row_linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b whose K is spread over ranks: partial sums and the sum are rounded to storage.
+    """The product x Wᵀ + b whose K is spread over ranks; partial sums and sum are rounded.
 
     The partial sums of independent terms have together the energy of the terms.
     """
@@ -62,7 +63,7 @@ def row_linear(given: Operands, attributes: Attributes) -> Answers:
 def _lora_parts(given: Operands, attributes: Attributes) -> tuple[Product, Array, Product, Product]:
     down, up = given.parameter("lora_A", "A"), given.parameter("lora_B", "B")
     if down is None or up is None:
-        raise CompareError("The adapter's weights were not captured.")
+        raise CompareError(say("The adapter's weights were not captured."))
     made, value = _plain(given, attributes)
     narrow = product(given.floats[0], down.T)
     return made, value, narrow, product(narrow.value, up.T)
@@ -84,7 +85,7 @@ def _estimate(given: Operands, outputs: Mapping[str, Array]) -> Mapping[str, Fac
     transposed=(False, True),
 )
 def lora_linear(given: Operands, attributes: Attributes) -> Answers:
-    """X Wᵀ + b + scale · (x Aᵀ) Bᵀ; base, inner product and delta may each be rounded."""
+    """The sum x Wᵀ + b + scale · (x Aᵀ) Bᵀ; base, inner product and delta may be rounded."""
     made, base, narrow, delta = _lora_parts(given, attributes)
     scale = float(attributes["scale"])
     up = given.parameter("lora_B", "B")

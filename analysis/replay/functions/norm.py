@@ -33,7 +33,7 @@ def _floor(value: Array, length: int) -> Array:
     centred=(False, True),
 )
 def rms_norm(given: Operands, attributes: Attributes) -> Answers:
-    """X / sqrt(mean(x²) + eps) · w, or · (1 + w); eager code rounds before the weight."""
+    """The row x / sqrt(mean(x²) + eps) · w, or · (1 + w); eager code rounds before the weight."""
     x = given.floats[0]
     weight, bias = _affine(given)
     if attributes["centred"]:
