@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import streamlit as st
 
-_RECORD = """from precision_recorder import record
+from charts.names import for_html
+from language import _, say, told
+
+_RECORD = say("""from precision_recorder import record
 
 with record(model, "dumps/gpu_bf16"):      # on the machine you trust
     model(**batch)
 
 with record(model, "dumps/xpu_bf16"):      # the same batch on the other one
     model(**batch)
-"""
+""")
+
+_WHAT = say(
+    "Drop the dump folder of each run: the one you trust on the left, the one under test on the "
+    "right. Files are streamed, and an interrupted upload resumes."
+)
 
 
 def draw() -> None:
     """The page's question, what to do about it, and how a dump is made."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="guide"):
+        asked = _("Where do two runs of one model part, and is it rounding or a fault?")
         st.html(
-            '<div class="px-answer"><h1>Where do two runs of one model part, and is it rounding '
-            'or a fault?</h1><p class="px-muted">Drop the dump folder of each run: the one you '
-            "trust on the left, the one under test on the right. Files are streamed, and an "
-            "interrupted upload resumes.</p></div>"
+            f'<div class="px-answer"><h1>{for_html(asked, 400)}</h1>'
+            f'<p class="px-muted">{for_html(_WHAT, 400)}</p></div>'
         )
-        with st.popover("How to record a dump", key="how-to"):
+        with st.popover(_("How to record a dump"), key="how-to"):
             _how_to()
 
 
 def _how_to() -> None:
     st.markdown(
-        "A dump is a folder of HDF5 files that holds what every module of a model was given and "
-        "gave back, in the order it ran. Record the same batch on both machines:"
+        _(
+            "A dump is a folder of HDF5 files that holds what every module of a model was given "
+            "and gave back, in the order it ran. Record the same batch on both machines:"
+        )
     )
-    st.code(_RECORD, language="python")
+    st.code(told(_RECORD), language="python")
     st.markdown(
-        "`pip install ./recorder` brings the recorder; it needs NumPy and h5py only. Around a "
-        "training step it records gradients too. Dumps of msprobe (task `tensor`) and torch_xray "
-        "work as well, and so do other HDF5 files, safetensors and trees of `.npy` or `.npz`."
+        _(
+            "`pip install ./recorder` brings the recorder; it needs NumPy and h5py only. Around "
+            "a training step it records gradients too. Dumps of msprobe (task `tensor`) and "
+            "torch_xray work as well, and so do other HDF5 files, safetensors and trees of "
+            "`.npy` or `.npz`."
+        )
     )
