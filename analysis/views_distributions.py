@@ -62,12 +62,13 @@ class Concentration:
     """Where along an axis the error energy sits.
 
     `outliers` are the indexes that stand out, worst first, `share` the part of the squared error
-    they carry, `even` whether none does.
+    they carry, `others` how many more stand out, `even` whether none does.
     """
 
     outliers: tuple[int, ...]
     share: float
     ratio: float  # worst relative L2 over the median
+    others: int = 0
 
     @property
     def even(self) -> bool:
@@ -130,8 +131,9 @@ def concentration(profile: AxisProfile, *, most: int = 4, times: float = 3.0) ->
     if not beyond.size or not total or beyond.size > few:
         return Concentration((), 0.0, ratio)
     worst = beyond[np.argsort(-value[beyond], kind="stable")]
-    share = float(profile.sq_error[worst].sum()) / total
-    return Concentration(tuple(int(i) for i in worst[:most]), share, ratio)
+    share = float(profile.sq_error[worst[:most]].sum()) / total
+    named = tuple(int(i) for i in worst[:most])
+    return Concentration(named, share, ratio, worst.size - len(named))
 
 
 def _linear(sides: tuple[SideStats, SideStats], bins: int) -> Curves:

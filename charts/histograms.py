@@ -40,7 +40,7 @@ def value_histogram(
         ticktext=[tick(value) for _, value in ticks],
         tickangle=0,
     )
-    return _finished(chart, 100 * float(max(curves.reference.max(), curves.candidate.max())))
+    return percent_axis(chart, 100 * float(max(curves.reference.max(), curves.candidate.max())))
 
 
 def ulp_histogram(bars: UlpBars | None, *, theme: Theme) -> go.Figure:
@@ -62,7 +62,7 @@ def ulp_histogram(bars: UlpBars | None, *, theme: Theme) -> go.Figure:
     every = max(1, -(-len(bars.upper) // 6))
     kept = [k for k in range(len(bars.upper)) if k % every == 1 or k == 0 or every == 1]
     chart.update_xaxes(tickvals=kept, ticktext=[_ulp_text(float(bars.upper[k])) for k in kept])
-    return _finished(chart, float(percent.max()))
+    return percent_axis(chart, float(percent.max()))
 
 
 def tick(value: float) -> str:
@@ -113,7 +113,8 @@ def _ulp_text(upper: float) -> str:
     return f"{upper / size:.0f}{unit}"
 
 
-def _finished(chart: go.Figure, top: float) -> go.Figure:
+def percent_axis(chart: go.Figure, top: float) -> go.Figure:
+    """The axis of shares, from 0 to `top` per cent, and the margins of a small chart."""
     step = _step(top)
     ticks = [n * step for n in range(int(top / step) + 1)]
     chart.update_yaxes(

@@ -123,7 +123,7 @@ def test_without_its_dumps_a_comparison_still_shows_what_it_measured(kept, monke
     shown = html_of(page)
     assert not page.exception
     assert shown.count("The dump of gpu is gone.") == 2
-    assert len(page.get("plotly_chart")) == 5
+    assert len(page.get("plotly_chart")) == 9
 
 
 def test_without_its_dumps_the_saved_picture_stands_for_the_slice(kept, monkeypatch):
@@ -154,8 +154,8 @@ def test_a_picked_element_is_shown_with_its_bits(kept):
 def test_values_ulps_and_every_long_axis_have_a_chart(kept, scale):
     page = open_page("tensor", c=kept.compared.id, t=FAULT, scale=scale)
     shown = html_of(page)
-    assert len(page.get("plotly_chart")) == 5
-    assert "By axis 2: 7, 2 stand out" in shown
+    assert len(page.get("plotly_chart")) == 9
+    assert "By axis 2: 7, 2 carry" in shown
     assert "Ulp error (bfloat16):" in shown
 
 

@@ -20,7 +20,7 @@ from core.words import word
 from language import _, told
 from metrics import METRICS
 from ui import chart, url
-from ui.cards.distributions import SCALES, values_title
+from ui.cards.distributions import scales, values_title
 from ui.cards.tensor import number_of
 from ui.frame import View
 from ui.markup import anchor, heading, key, muted, table, verdict_word
@@ -94,7 +94,7 @@ def distribution(view: View, ranking: Ranking) -> None:
         keys += f"<span>{key('candidate')}{told(word('candidate'))}</span>"
         st.html(heading(_("Distribution"), "", keys))
         scale = url.choose(
-            _("Value axis"), {k: k for k in SCALES}, key="scale", labels=SCALES,
+            _("Value axis"), {k: k for k in scales()}, key="scale", labels=scales(),
             style="segments", visible=False,
         )  # fmt: skip
     if ranking.chosen < 0:
