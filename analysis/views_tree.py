@@ -45,6 +45,7 @@ class _Operators:
     worst: pd.DataFrame  # a row each, worst first
     place: Mapping[str, int]  # in `worst`
     far: Mapping[str, tuple[float, float]]  # distance from the ideal, value
+    added: Sequence[float]  # of each row of `worst`
     elements: Mapping[str, int]
     size: Size
 
@@ -52,7 +53,7 @@ class _Operators:
         if self.size == "order":
             return 1.0
         if self.size == "added":
-            added = float(self.worst["added"].iat[self.place[name]])
+            added = self.added[self.place[name]]
             return max(_LEAST, added if math.isfinite(added) else 0.0)
         return float(max(1, self.elements[name]))
 
@@ -93,7 +94,8 @@ def _operators(held: pd.DataFrame, size: Size, metric: tuple[str, float] | None)
     sizes = held.groupby("operator", observed=True)["elements"].max()
     far = {} if metric is None else _far(held, *metric)
     place = {name: n for n, name in enumerate(names)}
-    return _Operators(worst, place, far, {n: int(sizes[n]) for n in names}, size)
+    added = worst["added"].astype(float).tolist()
+    return _Operators(worst, place, far, added, {n: int(sizes[n]) for n in names}, size)
 
 
 def _far(held: pd.DataFrame, column: str, ideal: float) -> dict[str, tuple[float, float]]:

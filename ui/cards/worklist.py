@@ -61,7 +61,7 @@ def _rows(comparison: Comparison, judgement: Judgement, table: pd.DataFrame) -> 
         ).head(MOST).to_dict("records"):  # fmt: skip
             name = f"{row['operator'].removeprefix(prefix)}" or _("model")
             why = _why(row, row["pair"] == judgement.first_divergence, places[row["operator"]])
-            yield _item(verdict, name, why, url.link("tensor", t=row["tensor"]))  # type: ignore[arg-type]
+            yield _item(verdict, name, why, url.link("tensor", t=row["tensor"]))
     yield from _uncompared(table)
     yield from _unmatched("reference", comparison.unmatched_reference)
     yield from _unmatched("candidate", comparison.unmatched_candidate)
