@@ -14,7 +14,8 @@ from analysis.views_rows import SEVERITY, under, worst_first
 from language import say
 
 Size = Literal["elements", "order", "added"]
-LEAVES = 128  # boxes side by side; with their parents well below 500
+LEAVES = 64  # boxes side by side, as many as can carry a name
+_FEW, _MOST = 12, 400  # fewer say little: then the next level is shown, of up to that many
 
 _LEAST = 0.02  # share of a box that adds nothing, in units of one that adds its floor
 
@@ -68,10 +69,12 @@ def tree(
 ) -> tuple[Node, ...]:
     """The subtree of `at` down to the depth at which at most `leaves` boxes stand side by side.
 
-    The first node is `at` itself. Below the cut a box stands for all it holds. Where even the first
-    level is too wide, its worst `leaves` children stay and one box `others` holds the rest. Boxes
-    are as large as their elements, or one unit for each operator in execution order (`order`), or
-    as the error their operators add, in floors. `metric` is a column and its ideal value.
+    The first node is `at` itself. Below the cut a box stands for all it holds. A level so narrow
+    that it says little is not the last: the next one is shown, however wide it is within reason.
+    Where even the first level is too wide, its worst `leaves` children stay and one box `others`
+    holds the rest. Boxes are as large as their elements, or one unit for each operator in execution
+    order (`order`), or as the error their operators add, in floors. `metric` is a column and its
+    ideal value.
     """
     held = under(rows, at)
     operators = _operators(held, size, metric)
@@ -128,9 +131,14 @@ def _below(name: str, at: str) -> list[str]:
 def _depth(ends: Sequence[str], at: str, leaves: int) -> int:
     deepest = max((len(_below(name, at)) for name in ends), default=0)
     for depth in range(deepest, 1, -1):
-        if len({tuple(_below(name, at)[:depth]) for name in ends}) <= leaves:
-            return depth
+        if _wide(ends, at, depth) <= leaves:
+            more = depth < deepest and _wide(ends, at, depth) < _FEW
+            return depth + 1 if more and _wide(ends, at, depth + 1) <= _MOST else depth
     return min(1, deepest)
+
+
+def _wide(ends: Sequence[str], at: str, depth: int) -> int:
+    return len({tuple(_below(name, at)[:depth]) for name in ends})
 
 
 def _nodes(

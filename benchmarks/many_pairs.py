@@ -93,7 +93,9 @@ def comparison(folder: Path, size: Size | None = None) -> str:
         shutil.rmtree(root, ignore_errors=True)
         size = size or Size()
         for name, faulty in (("right", False), ("wrong", True)):
-            dumps(folder / name, size, faulty=faulty)
+            if not (folder / name / "whole").exists():
+                dumps(folder / name, size, faulty=faulty)
+                (folder / name / "whole").touch()
         _keep(root, folder / "wrong", repeated(folder, size))
         mark.write_text(made_by())
     return COMPARISON
