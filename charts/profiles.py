@@ -13,7 +13,8 @@ from charts.histograms import MARGIN, tick
 from charts.template import HISTOGRAM_HEIGHT, figure, message
 from charts.tokens import Theme, colour_at, ember_position
 from core.numbers import count, error, share, times_floor
-from language import _, n_
+from core.words import word
+from language import _, listing, n_
 
 BARS = 160  # up to so many indexes are bars, more are a line
 
@@ -68,6 +69,7 @@ def axis_profile(curve: AxisCurve | None, *, name: str, floor: float, theme: The
 
 def title(name: str, found: Concentration | None) -> str:
     """What the profile shows, as a finding: `By channel: 137 carries 62 % of the error energy`."""
+    name = word(name)
     if found is None:
         return _("By {name}: not kept, the axis is too long", name=name)
     if found.even and not found.ratio >= 2:
@@ -81,14 +83,18 @@ def title(name: str, found: Concentration | None) -> str:
         "By {name}: {indexes} carry {share} of the error energy",
         len(found.outliers),
         name=name,
-        indexes=", ".join(str(i) for i in found.outliers),
+        indexes=listing(map(str, found.outliers)),
         share=share(found.share, 1),
     )
 
 
 def _indexes(curve: AxisCurve, k: int, name: str) -> str:
     start, stop, index = int(curve.start[k]), int(curve.stop[k]) - 1, int(curve.index[k])
-    return f"{name} {index}" + (f", worst of {start}–{stop}" if stop > start else "")
+    if stop <= start:
+        return f"{name} {index}"
+    return _(
+        "{name} {index}, worst of {start}–{stop}", name=name, index=index, start=start, stop=stop
+    )
 
 
 def _top(values: np.ndarray) -> float:

@@ -32,7 +32,18 @@ NO_TEXT = re.compile(
     r"|allow-scripts|top (left|right|center)|bottom (left|right|center)|application/"
 )
 # Names that are the same in every language: formats, marks, units, file types, keys of records.
-NAMES = {"Excel", "Markdown", "ulp", "dtype", "atol", "rtol", "Precision Explorer", "csv", "json"}
+NAMES = {
+    "CSV",
+    "Excel",
+    "Markdown",
+    "ulp",
+    "dtype",
+    "atol",
+    "rtol",
+    "Precision Explorer",
+    "csv",
+    "json",
+}
 
 
 def _texts(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
@@ -54,6 +65,8 @@ def _looked_into(node: ast.AST) -> list[ast.AST]:
     """A node, or the parts of it that may hold text of their own."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") in SAYING:
         return list(node.keywords)
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "page":
+        return []  # the navigation names a page
     if isinstance(node, ast.Subscript):
         return [node.value]  # a key is a name
     if isinstance(node, ast.JoinedStr):

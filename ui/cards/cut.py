@@ -150,7 +150,9 @@ def _picked(shape: tuple[int, ...]) -> tuple[int, ...] | None:
         return None
     part = selection.parse(asked, shape)
     if part.across is not None:
-        raise SelectionError(f"{asked!r} names more than one element.", "Write one index per axis.")
+        raise SelectionError(
+            _("{asked!r} names more than one element.", asked=asked), _("Write one index per axis.")
+        )
     return part.index(0, 0)
 
 
@@ -184,7 +186,7 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
     small = view.workspace.thumbnail(view.comparison.id, subject.number)
     if small is None:
         raise gone
-    words = "This is the small picture that was saved with the comparison."
+    words = _("This is the small picture that was saved with the comparison.")
     st.html(f'<p class="px-note">{for_html(gone.message, 1000)} {words}</p>')
     part = selection.parse(small.selection, subject.pair.shape)
     slices.draw(

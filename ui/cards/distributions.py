@@ -173,7 +173,7 @@ def _ulps(view: View, stats: PairStats) -> Drawn:
         if bars is None:
             return pd.DataFrame()
         ranges = [ulp_range(bars, k) for k in range(len(bars.counts))]
-        return pd.DataFrame({"ulp error": ranges, "elements": bars.counts})
+        return pd.DataFrame({_("ulp error"): ranges, _("elements"): bars.counts})
 
     off = share(stats.count - stats.equal, stats.count)
     return Drawn(
