@@ -73,6 +73,16 @@ def bands(held: Sequence[PairStats]) -> tuple[FloatArray, FloatArray]:
     return both[:, 0], both[:, 1]
 
 
+def moved_from(before: PairStats, after: PairStats) -> tuple[PairStats, PairStats]:
+    """Two steps of one tensor as drift sees them: the reference from one to the other, and the
+    candidate.
+    """
+    return (
+        PairStats(before.dtype, reference=before.reference, candidate=after.reference),
+        PairStats(before.dtype, reference=before.candidate, candidate=after.candidate),
+    )
+
+
 def health(side: SideStats) -> Health:
     """Saturation, subnormals and the peak of one side."""
     energy = float((side.moments.energy / side.moments.count).sqrt()) if side.finite else math.nan

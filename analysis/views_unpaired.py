@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core.comparison import Tolerance
 from core.errors import LoadError
 from core.runs import Array, Run
-from core.stats import PairStats, SideStats
+from core.stats import PairStats
 from core.tensors import TensorInfo
 from metrics import accumulator, formats
 
@@ -21,7 +21,9 @@ _CHUNK = 1 << 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unpaired:
-    """Both sides of a pair on their own: `stats` holds each side's statistics and no more.
+    """Both sides of a pair on their own: `stats` holds each side's statistics.
+
+    Of the reference also its energy along each axis, where all of it was read.
 
     `seen` are the elements read of each side, `total` those that there are.
     """
@@ -49,22 +51,25 @@ def _measured(
         except LoadError:
             continue
         stats = PairStats(
-            formats.coarser_of(a.dtype, b.dtype), reference=sides[0][0], candidate=sides[1][0]
+            formats.coarser_of(a.dtype, b.dtype),
+            reference=sides[0][0].reference,
+            candidate=sides[1][0].reference,
+            axes=sides[0][0].axes if sides[0][1] == a.size else (),
         )
         yield Unpaired(number, stats, (sides[0][1], sides[1][1]), (a.size, b.size))
 
 
-def _side(run: Run, tensor: TensorInfo) -> tuple[SideStats, int]:
-    """One side's statistics and how many of its elements they are of."""
+def _side(run: Run, tensor: TensorInfo) -> tuple[PairStats, int]:
+    """One side against itself, and how many of its elements were read."""
     gathered = accumulator(
         Tolerance(0, 0), dtype=tensor.dtype, dtypes=(tensor.dtype, tensor.dtype),
-        shape=(min(tensor.size, SAMPLE),),
+        shape=tensor.shape if tensor.size <= SAMPLE else (SAMPLE,),
     )  # fmt: skip
     seen = 0
     for chunk in _spread(run, tensor):
         gathered.add(chunk, chunk)
         seen += chunk.size
-    return gathered.stats().reference, seen
+    return gathered.stats(), seen
 
 
 def _spread(run: Run, tensor: TensorInfo) -> Iterator[Array]:

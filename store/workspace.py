@@ -298,7 +298,7 @@ class Workspace:
         dumps, pair = self._asked_about(comparison_id, arguments)
         limit = self._options.describe_s
         found: T | None = self._later.get(
-            key_of(comparison_id, _named(function), *sorted(arguments.items())),
+            (comparison_id, _named(function), *sorted(arguments.items())),
             f"read {dumps[0].label} and {dumps[1].label}",
             lambda: self._background.schedule(
                 call, function, *dumps, arguments, pair, timeout_s=limit

@@ -14,6 +14,7 @@ from analysis.views_ridges import (
     bands,
     health,
     lasting,
+    moved_from,
     outlier_channels,
     pattern,
     ridges,
@@ -25,6 +26,7 @@ from core.numbers import count, error, share
 from core.stats import PairStats
 from core.words import word
 from language import _, told
+from metrics import METRICS
 from ui import chart, url
 from ui.frame import View
 from ui.markup import anchor, heading, key, muted, table
@@ -132,9 +134,24 @@ def _bands(view: View, layers: Family, steps: Family) -> None:
         theme=view.theme, height=min(360, ridge_height(len(layers.labels))),
     )  # fmt: skip
     st.plotly_chart(drawn, theme=None, key="bands", config=CONFIG, alt=title)
-    if not several:
+    if several:
+        st.html(f'<p class="px-note">{for_html(_between(steps))}</p>')
+    else:
         words = _("These dumps hold one step of it; with several, the bands run over the steps.")
         st.html(f'<p class="px-note">{for_html(words)}</p>')
+
+
+def _between(steps: Family) -> str:
+    """How far each side moved by itself from the first step to the last."""
+    name = url.get("drift") or "js_divergence"
+    metric = METRICS.get(name) or METRICS["js_divergence"]
+    ours, theirs = moved_from(steps.stats[0], steps.stats[-1])
+    return _(
+        "From step {first} to step {last} the reference itself moved by {a}, the candidate by {b} "
+        "({metric}).",
+        first=steps.labels[0], last=steps.labels[-1], a=error(metric(ours)),
+        b=error(metric(theirs)), metric=told(metric.label),
+    )  # fmt: skip
 
 
 def _health(layers: Family) -> None:
