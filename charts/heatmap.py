@@ -21,7 +21,8 @@ from charts.names import for_html, shorten
 from charts.template import figure, heat_height, message
 from charts.tokens import EMBER_DECADES, MARKS, Theme, channels, colorscale
 from core.numbers import UNDEFINED, error, times_floor
-from language import _
+from core.words import word
+from language import _, told
 
 Array = NDArray[Any]
 Colour = Literal["both", "added", "metric"]
@@ -269,7 +270,7 @@ def _hover(grid: Grid, third: Any) -> Array:
         first = _(
             "total {times} floor, {verdict}",
             times=times_floor(grid.total[at]),
-            verdict=_(str(grid.verdict[at])),
+            verdict=told(word(str(grid.verdict[at]))),
         )
         if grid.count[at] > 1:
             first = _("{line}, worst of {n}", line=first, n=grid.count[at])

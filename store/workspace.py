@@ -21,7 +21,7 @@ from analysis.views import SliceView, slice_view
 from core.annotations import Annotation, Status
 from core.comparison import Comparison, Judgement, Pair, Settings
 from core.errors import NotHereError
-from core.findings import Diagnosis
+from core.findings import Diagnosis, Finding
 from language import say
 from metrics.engine.place import cache_folder
 from store import catalogue, comparisons, diagnoses, ledgers, reduced, thumbnails, tokens
@@ -82,6 +82,7 @@ class Workspace:
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
         self._diagnoses: Recent[Diagnosis] = Recent(_KEPT_COMPARISONS)
+        self._findings: Recent[tuple[Finding, ...]] = Recent(_KEPT_COMPARISONS)
         self._derived: Recent[Derived] = Recent(_KEPT_COMPARISONS)
         self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
         self._later = Later()
@@ -216,6 +217,12 @@ class Workspace:
         Raises NotHereError when they are not, and a dump is gone.
         """
         return self._diagnoses.get(comparison_id, lambda: self._diagnosed(comparison_id))
+
+    def findings(self, comparison_id: str) -> tuple[Finding, ...]:
+        """The findings that are kept with a comparison; none where it was never diagnosed."""
+        return self._findings.get(
+            comparison_id, lambda: diagnoses.findings(self._layout.comparisons, comparison_id)
+        )
 
     def bundle(self, comparison_id: str, tensor: str) -> bytes:
         """The repro bundle of the operator call that made a tensor of the reference."""

@@ -221,6 +221,10 @@ class FakeWorkspace:
         compared = self.comparison(comparison_id)
         return self.found.get(comparison_id) or diagnosis(compared)
 
+    def findings(self, comparison_id: str) -> tuple[Finding, ...]:
+        kept = self.found.get(comparison_id)
+        return kept.findings if kept else ()
+
     def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
         self.comparison(comparison_id)
         return list(self.past)

@@ -26,7 +26,7 @@ def test_the_page_opens_with_what_moved_most_and_its_standing_line(kept):
     assert not page.exception
     assert "Blind to position: a permuted tensor does not move." in shown
     assert "moved most: JS divergence" in shown
-    assert len(page.get("plotly_chart")) == 2
+    assert len(page.get("plotly_chart")) == 4
     assert "without a value are not ranked" in shown
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from analysis.views_detail import octaves
 from analysis.views_distributions import value_curves
 from analysis.views_rows import kinds, of_kind
+from analysis.views_unpaired import Unpaired, unpaired
 from charts import drift
+from charts.detail import exponent_histogram
 from charts.execution import blocks
 from charts.histograms import value_histogram
 from charts.names import common_prefix, for_html, shorten
 from charts.template import CONFIG
+from core.comparison import Pair
+from core.errors import ExplorerError
 from core.numbers import UNDEFINED, count, error
 from core.words import word
 from language import _, told
@@ -26,6 +32,7 @@ from ui.frame import View
 from ui.markup import anchor, heading, key, muted, table, verdict_word
 
 PAGE = 50
+MOST_ALONE = 400  # pairs of different shapes whose distributions are read
 FEW = 1000  # elements below which a histogram says little
 COLUMNS = (
     "js_divergence", "ks", "psi", "wasserstein_1_relative", "quantile_shift_median",
@@ -42,6 +49,7 @@ class Ranking:
     every: pd.DataFrame
     rows: pd.DataFrame
     chosen: int  # pair shown at the right, -1 when there is none
+    alone: Mapping[int, Unpaired]  # of pairs that have no element in common
 
 
 def choose(view: View) -> Ranking:
@@ -65,11 +73,16 @@ def choose(view: View) -> Ranking:
             _("Moved by"), family, key="drift", labels=labels, visible=False, width=220
         )
     every = of_kind(view.rows, kind).copy()
+    alone = _alone(view, every)
+    for number, found in alone.items():
+        every.loc[every["pair"] == number, list(COLUMNS)] = [
+            METRICS[name](found.stats) for name in COLUMNS
+        ]
     every["x"] = np.arange(len(every))
     every["block"] = blocks(every["operator"])
     size = every[metric].abs()
     rows = every.loc[size[size.notna()].sort_values(ascending=False, kind="stable").index]
-    ranking = Ranking(metric, every, rows, _chosen(view, rows))
+    ranking = Ranking(metric, every, rows, _chosen(view, rows), alone)
     said.html(f'<div class="px-title"><h1>{for_html(_answer(ranking), 300)}</h1></div>')
     return ranking
 
@@ -102,10 +115,12 @@ def distribution(view: View, ranking: Ranking) -> None:
         return
     row = view.table.iloc[ranking.chosen]
     pair = view.comparison.pairs[ranking.chosen]
+    alone = ranking.alone.get(ranking.chosen)
+    stats = alone.stats if alone else pair.stats
     link = anchor(url.link("tensor", t=row["tensor"]), _("Open tensor →"))
     name = f"{row['operator']} · {row['slot']}"
     st.html(f'<p class="px-note"><b>{for_html(name, 200)}</b> {link}</p>')
-    if pair.stats is None:
+    if stats is None:
         why = (
             _("Not compared: {problem}", problem=pair.problem)
             if pair.problem
@@ -113,11 +128,16 @@ def distribution(view: View, ranking: Ranking) -> None:
         )
         st.html(f'<p class="px-note">{for_html(why, 300)}</p>')
         return
-    curves = value_curves(pair.stats, symlog=scale == "symlog")
-    figure = value_histogram(curves, theme=view.theme, height=drift.HEIGHT - 30)
-    title = values_title(pair.stats, float(row["ks"]))
+    if scale == "exponent":
+        figure = exponent_histogram(octaves(stats), theme=view.theme)
+    else:
+        curves = value_curves(stats, symlog=scale == "symlog")
+        figure = value_histogram(curves, theme=view.theme, height=drift.HEIGHT - 30)
+    title = values_title(stats, METRICS["ks"](stats))
     st.plotly_chart(figure, theme=None, key="drift-values", config=CONFIG, alt=title)
-    st.html(f'<p class="px-note">{for_html(title)}{_few(pair.stats.count)}</p>')
+    st.html(
+        f'<p class="px-note">{for_html(title)}{_few(stats.reference.finite)}{_apart(alone)}</p>'
+    )
 
 
 def ranked(ranking: Ranking) -> None:
@@ -177,6 +197,56 @@ def _answer(ranking: Ranking) -> str:
         label=label,
         value=value,
     )
+
+
+def _alone(view: View, rows: pd.DataFrame) -> Mapping[int, Unpaired]:
+    """The distributions of pairs of different shapes; empty while they are being read."""
+    pairs = view.comparison.pairs
+    wanted = [
+        (int(n), pairs[int(n)].reference.id, pairs[int(n)].candidate.id)
+        for n in rows.loc[rows["verdict"] == "uncompared", "pair"].head(MOST_ALONE)
+        if pairs[int(n)].stats is None and _has_both(pairs[int(n)])
+    ]
+    if not wanted:
+        return {}
+    try:
+        found = view.workspace.ask_later(view.comparison.id, unpaired, pairs=tuple(wanted))
+    except ExplorerError as gone:
+        st.html(f'<p class="px-note">{for_html(told(gone.message), 300)}</p>')
+        return {}
+    if found is None:
+        st.fragment(_reading, run_every=1.0)(view, tuple(wanted))
+        return {}
+    words = _(
+        "{n} pairs have no element in common (another batch, another length): they are compared by "
+        "their distributions alone.",
+        n=count(len(found)),
+    )
+    st.html(f'<p class="px-note">{for_html(words, 300)}</p>')
+    return {each.number: each for each in found}
+
+
+def _reading(view: View, pairs: tuple[tuple[int, str, str], ...]) -> None:
+    if view.workspace.ask_later(view.comparison.id, unpaired, pairs=pairs) is not None:
+        st.rerun()
+    words = _("The distributions of {n} pairs of different shapes are being read.",
+              n=count(len(pairs)))  # fmt: skip
+    st.html(f'<p class="px-note" role="status">{for_html(words, 300)}</p>')
+
+
+def _has_both(pair: Pair) -> bool:
+    sides = pair.reference, pair.candidate
+    return all(t.has_values and t.size for t in sides)
+
+
+def _apart(found: Unpaired | None) -> str:
+    if found is None:
+        return ""
+    words = _(
+        "{a} of {of_a} elements against {b} of {of_b}", a=count(found.seen[0]),
+        of_a=count(found.total[0]), b=count(found.seen[1]), of_b=count(found.total[1]),
+    )  # fmt: skip
+    return f" · {for_html(words)}"
 
 
 def _few(elements: int) -> str:

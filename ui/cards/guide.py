@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
+
 import streamlit as st
 
 from charts.names import for_html
 from language import _, say, told
+from ui import tour
 
 _RECORD = say("""from precision_recorder import record
 
@@ -23,13 +26,16 @@ _WHAT = say(
 
 
 def draw() -> None:
-    """The page's question, what to do about it, and how a dump is made."""
+    """The page's question, what to do about it, how a dump is made, and the tour."""
+    question = _("Where do two runs of one model part, and is it rounding or a fault?")
+    said = told(_WHAT)
     with st.container(horizontal=True, vertical_alignment="bottom", key="guide"):
-        asked = _("Where do two runs of one model part, and is it rounding or a fault?")
         st.html(
-            f'<div class="px-answer"><h1>{for_html(asked, 400)}</h1>'
-            f'<p class="px-muted">{for_html(_WHAT, 400)}</p></div>'
+            f'<div class="px-answer"><h1>{for_html(question)}</h1>'
+            f'<p class="px-muted">{for_html(said, 400)}</p></div>'
         )
+        href, word = html.escape(tour.start()), for_html(_("Five-minute tour"))
+        st.html(f'<a class="px-go px-button" href="{href}">{word}</a>', width="content")
         with st.popover(_("How to record a dump"), key="how-to"):
             _how_to()
 

@@ -18,14 +18,10 @@ from charts.names import for_html
 from language import _
 from metrics import METRICS
 from ui import chart, clicks, url
-from ui.cards.scope import Scope, here
+from ui.cards.scope import METRIC_COLUMNS, Scope, here
 from ui.frame import View
 from ui.markup import anchor, heading
 
-_METRIC_COLUMNS = (
-    "times_floor", "added", "relative_l2", "cosine_distance", "max_abs_error", "ulp_p99",
-    "mismatch_fraction", "nonfinite_mismatch", "js_divergence",
-)  # fmt: skip
 _NAMED = {"added": Metric("added here", 0.0), "times_floor": Metric("total", 0.0)}
 _TITLES = {
     "metric": "Error by module and metric",
@@ -154,7 +150,7 @@ def _metric_grid(view: View, scope: Scope) -> Grid:
 def _columns(view: View) -> list[str]:
     metric = METRICS.get(view.metric)
     chosen = [view.metric] if metric is not None and metric.ideal is not None else []
-    return list(dict.fromkeys([*_METRIC_COLUMNS, *chosen]))
+    return list(dict.fromkeys([*METRIC_COLUMNS, *chosen]))
 
 
 def _metrics(view: View) -> list[Metric]:

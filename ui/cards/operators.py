@@ -57,7 +57,7 @@ def draw(view: View, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="operators-head"):
         aside = _("sorted by {column}", column=_words(columns, sort, up))
         st.html(heading(_("Operators"), aside, _pager(len(order))))
-        downloads(scope.held, order)
+        downloads(view.table, order)
     if not len(order):
         st.html(muted(_("No tensor matches. Clear the filter to see all of them.")))
         return

@@ -21,7 +21,7 @@ from core.errors import ExplorerError
 from language import _, told
 from store.records import JobRecord, RunRecord
 from store.workspace import Workspace
-from ui import url
+from ui import tour, url
 from ui.cards import job as progress
 from ui.markup import heading, muted, verdict_word
 from ui.navigation import ROOT, current_theme
@@ -69,6 +69,8 @@ def draw(workspace: Workspace) -> None:
         for column, sample in zip(columns, found[start : start + _A_ROW], strict=False):
             with column:
                 _card(workspace, sample, _comparison_of(sample, known, made))
+    taught = next((s for s in found if s.id == tour.SAMPLE), None)
+    tour.draw(_comparison_of(taught, known, made) if taught else None)
     refused = st.session_state.pop("refused-sample", None)
     if refused:
         st.error(refused)
@@ -126,7 +128,7 @@ def _spark(workspace: Workspace, comparison_id: str, mode: str) -> str:
 
 def _open(workspace: Workspace, sample: Sample, comparison_id: str | None) -> None:
     if comparison_id:
-        url.go_after("overview", c=comparison_id)
+        url.go_after("overview", c=comparison_id, **tour.after_sample())
         return
     try:
         reference, candidate = (

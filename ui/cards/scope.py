@@ -26,6 +26,15 @@ from ui.markup import anchor
 
 # Parameters of this page that stay when one of them changes.
 OWN = ("at", "kind", "rows", "cols", "colour", "size", "span", "sort", "up", *filters.PARAMETERS)
+METRIC_COLUMNS = (
+    "times_floor", "added", "relative_l2", "cosine_distance", "max_abs_error", "ulp_p99",
+    "mismatch_fraction", "nonfinite_mismatch", "js_divergence",
+)  # fmt: skip
+_FACTS = (
+    *("pair", "tensor", "operator", "module_class", "op", "slot", "pass", "step", "rank", "call"),
+    *("dtype_reference", "dtype_candidate", "shape", "elements", "match", "match_note"),
+    *("problem", "verdict"),
+)
 _COLOURS: Mapping[str, str] = {
     "both": "Total + added",
     "added": "Added",
@@ -72,7 +81,7 @@ def choose(view: View) -> Scope:
             labels={kind: _(words) for kind, words in present.items()}, visible=False, width=165,
             then=_start_over, default=_first_kind(view, present),
         )  # fmt: skip
-        every = of_kind(view.rows, kind)
+        every = of_kind(view.rows[_columns(view)], kind)
         stack = stack_of(every["operator"].unique().tolist(), at)
         by = url.choose(
             _("Rows"), {"operator": "operator", "module": "module"}, key="rows",
@@ -184,6 +193,12 @@ def _span() -> Span | None:
         st.warning(_("The link asks for rows of the heat map that are none. Showing all."))
         return None
     return int(found[1]), int(found[2])
+
+
+def _columns(view: View) -> list[str]:
+    """What the page shows; leaving the other metrics out makes every cut of many rows cheap."""
+    metrics = [*METRIC_COLUMNS, *_COLOURS, view.metric]
+    return [name for name in dict.fromkeys((*_FACTS, *metrics)) if name in view.rows]
 
 
 def _first_kind(view: View, present: Mapping[str, str]) -> str | None:

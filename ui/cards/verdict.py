@@ -9,23 +9,35 @@ import streamlit as st
 
 from charts.execution import on_path
 from charts.names import for_html
-from core.comparison import Comparison, Judgement
-from core.numbers import count, times_floor
+from core.comparison import Comparison
+from core.numbers import count, share, times_floor
 from core.words import word
 from language import _, listing, say, told
+from ui.cards.findings.answer import said_of
+from ui.frame import View
 from ui.markup import figures, verdict_word
 
 
-def draw(comparison: Comparison, judgement: Judgement, table: pd.DataFrame) -> None:
+def draw(view: View) -> None:
     """The head of the Overview."""
+    judgement, table = view.judgement, view.table
     with st.container(horizontal=True, vertical_alignment="bottom", key="verdict"):
         st.html(
-            f'<div class="px-answer"><p>{verdict_word(judgement.verdict)}'
+            f'<div class="px-answer"><p class="px-line-up">{_word(view)}'
             f'<span class="px-muted">{for_html(scope(table))}</span></p>'
-            f"<h1>{for_html(judgement.sentence, 400)}</h1>"
-            f'<p class="px-muted">{for_html(judgement.detail, 800)}</p></div>'
+            f"<h1>{for_html(told(judgement.sentence), 400)}</h1>"
+            f'<p class="px-muted">{for_html(told(judgement.detail), 800)}</p></div>'
         )
-        st.html(figures(_figures(comparison, table)), width="content")
+        st.html(figures(_figures(view.comparison, table)), width="content")
+
+
+def _word(view: View) -> str:
+    """The verdict; with the side and how sure that is, where the diagnosis knows."""
+    found = view.workspace.findings(view.comparison.id)
+    if not found or found[0].verdict != view.judgement.verdict:
+        return verdict_word(view.judgement.verdict)
+    sure = _("confidence {share}", share=share(found[0].confidence, 1))
+    return f'{said_of(found[0])}<span class="px-chip">{for_html(sure)}</span>'
 
 
 def scope(table: pd.DataFrame) -> str:

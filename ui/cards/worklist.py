@@ -33,7 +33,8 @@ def draw(comparison: Comparison, judgement: Judgement, table: pd.DataFrame) -> N
     body = "".join(
         f"<li><b>{number}</b>{row}</li>" for number, row in enumerate(rows, start=1)
     ) or f'<li class="px-muted">{for_html(nothing)}</li>'  # fmt: skip
-    st.html(f'{heading(_("Look at next"), aside, _KEYS)}<ol class="px-next">{body}</ol>')
+    with st.container(key="next"):
+        st.html(f'{heading(_("Look at next"), aside, _KEYS)}<ol class="px-next">{body}</ol>')
 
 
 def _item(verdict: Verdict, name: str, why: str, href: str, word: str = "") -> str:
