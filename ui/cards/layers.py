@@ -15,24 +15,24 @@ from analysis.views_tree import Node, Size, tree
 from charts.heatmap import MOST_ROWS, Colour, Metric, block_heatmap, metric_heatmap, scale_ends
 from charts.icicle import icicle
 from charts.names import for_html
-from language import _
+from language import _, say
 from metrics import METRICS
 from ui import chart, clicks, url
 from ui.cards.scope import METRIC_COLUMNS, Scope, here
 from ui.frame import View
 from ui.markup import anchor, heading
 
-_NAMED = {"added": Metric("added here", 0.0), "times_floor": Metric("total", 0.0)}
+_NAMED = {"added": Metric(say("added here"), 0.0), "times_floor": Metric(say("total"), 0.0)}
 _TITLES = {
-    "metric": "Error by module and metric",
-    "layer": "Error by operator and layer",
-    "rank": "Error by place and rank",
-    "step": "Error by place and step",
+    "metric": say("Error by module and metric"),
+    "layer": say("Error by operator and layer"),
+    "rank": say("Error by place and rank"),
+    "step": say("Error by place and step"),
 }
 _SIZES = {
-    "elements": "height = elements",
-    "order": "equal heights in execution order",
-    "added": "height = error added here",
+    "elements": say("height = elements"),
+    "order": say("equal heights in execution order"),
+    "added": say("height = error added here"),
 }
 _TABLE = ["verdict", "operator", "slot", "added", "times_floor", "relative_l2", "cosine_distance"]
 

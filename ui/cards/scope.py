@@ -36,10 +36,10 @@ _FACTS = (
     *("problem", "verdict"),
 )
 _COLOURS: Mapping[str, str] = {
-    "both": "Total + added",
-    "added": "Added",
-    "cosine_distance": "Cosine",
-    "ulp_max": "Max ulp",
+    "both": say("Total + added"),
+    "added": say("Added"),
+    "cosine_distance": say("Cosine"),
+    "ulp_max": say("Max ulp"),
 }
 
 
