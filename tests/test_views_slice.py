@@ -111,7 +111,7 @@ def test_blocks_hold_means_of_values_and_peaks_of_errors():
 def test_bands_and_tiles_change_nothing(monkeypatch):
     a, b = noisy((50, 70))
     whole = view(a, b, height=9, width=8)
-    monkeypatch.setattr("analysis.views.BAND", 40)
+    monkeypatch.setattr("analysis.views_cut.BAND", 40)
     banded = view(a, b, height=9, width=8)
     for name in ("reference", "candidate", "error", "relative", "ulps"):
         assert np.array_equal(getattr(whole.images, name), getattr(banded.images, name)), name

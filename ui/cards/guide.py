@@ -7,26 +7,28 @@ import html
 import streamlit as st
 
 from charts.names import for_html
-from language import _
+from language import _, say, told
 from ui import tour
 
-_RECORD = """from precision_recorder import record
+_RECORD = say("""from precision_recorder import record
 
 with record(model, "dumps/gpu_bf16"):      # on the machine you trust
     model(**batch)
 
 with record(model, "dumps/xpu_bf16"):      # the same batch on the other one
     model(**batch)
-"""
+""")
+
+_WHAT = say(
+    "Drop the dump folder of each run: the one you trust on the left, the one under test on the "
+    "right. Files are streamed, and an interrupted upload resumes."
+)
 
 
 def draw() -> None:
     """The page's question, what to do about it, how a dump is made, and the tour."""
     question = _("Where do two runs of one model part, and is it rounding or a fault?")
-    said = _(
-        "Drop the dump folder of each run: the one you trust on the left, the one under test on "
-        "the right. Files are streamed, and an interrupted upload resumes."
-    )
+    said = told(_WHAT)
     with st.container(horizontal=True, vertical_alignment="bottom", key="guide"):
         st.html(
             f'<div class="px-answer"><h1>{for_html(question)}</h1>'
@@ -45,12 +47,12 @@ def _how_to() -> None:
             "and gave back, in the order it ran. Record the same batch on both machines:"
         )
     )
-    st.code(_RECORD, language="python")
+    st.code(told(_RECORD), language="python")
     st.markdown(
         _(
-            "`pip install ./recorder` brings the recorder; it needs NumPy and h5py only. Around a "
-            "training step it records gradients too. Dumps of msprobe (task `tensor`) and "
-            "torch_xray work as well, and so do other HDF5 files, safetensors and trees of `.npy` "
-            "or `.npz`."
+            "`pip install ./recorder` brings the recorder; it needs NumPy and h5py only. Around "
+            "a training step it records gradients too. Dumps of msprobe (task `tensor`) and "
+            "torch_xray work as well, and so do other HDF5 files, safetensors and trees of "
+            "`.npy` or `.npz`."
         )
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -9,7 +11,8 @@ from charts.execution import on_path
 from charts.names import for_html
 from core.comparison import Comparison
 from core.numbers import count, share, times_floor
-from language import _, told
+from core.words import word
+from language import _, listing, say, told
 from ui.cards.findings.answer import said_of
 from ui.frame import View
 from ui.markup import figures, verdict_word
@@ -40,24 +43,30 @@ def _word(view: View) -> str:
 def scope(table: pd.DataFrame) -> str:
     """What the verdict covers: steps, ranks and passes."""
     passes = [p for p in ("forward", "backward") if (table["pass"] == p).any()]
-    words = {"forward": _("forward"), "backward": _("backward")}
-    said = _("forward and backward") if len(passes) > 1 else "".join(words[p] for p in passes)
-    parts = [_numbers("step", table["step"]), _numbers("rank", table["rank"]), said]
-    return _(", ").join(part for part in parts if part)
+    parts = [steps_of(_present(table["step"])), ranks_of(_present(table["rank"]))]
+    return told(listing([*parts, " / ".join(told(word(way)) for way in passes)]))
 
 
-def _numbers(name: str, values: pd.Series) -> str:
-    present = sorted({int(value) for value in values.dropna().unique()})
-    if not present:
-        return ""
-    if len(present) < 2:
-        one = _("step {n}") if name == "step" else _("rank {n}")
-        return one.replace("{n}", str(present[0]))
-    if present[-1] - present[0] == len(present) - 1:
-        span = _("steps {first} to {last}") if name == "step" else _("ranks {first} to {last}")
-        return span.format(first=present[0], last=present[-1])
-    several = _("{n} steps") if name == "step" else _("{n} ranks")
-    return several.replace("{n}", str(len(present)))
+def _present(values: pd.Series) -> list[int]:
+    return sorted({int(value) for value in values.dropna().unique()})
+
+
+def steps_of(steps: Sequence[int]) -> str:
+    """Which steps there are, ascending, to be shown by `told`."""
+    if len(steps) < 2:
+        return say("step {step}", step=steps[0]) if steps else ""
+    if steps[-1] - steps[0] == len(steps) - 1:
+        return say("steps {first} to {last}", first=steps[0], last=steps[-1])
+    return say("{n} steps", n=len(steps))
+
+
+def ranks_of(ranks: Sequence[int]) -> str:
+    """Which ranks there are, ascending, to be shown by `told`."""
+    if len(ranks) < 2:
+        return say("rank {rank}", rank=ranks[0]) if ranks else ""
+    if ranks[-1] - ranks[0] == len(ranks) - 1:
+        return say("ranks {first} to {last}", first=ranks[0], last=ranks[-1])
+    return say("{n} ranks", n=len(ranks))
 
 
 def _figures(comparison: Comparison, table: pd.DataFrame) -> list[tuple[str, str, str]]:
