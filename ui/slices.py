@@ -108,6 +108,8 @@ def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
         "columns": view.columns,
         "block": view.block,
         "elements": view.elements,
+        "exact": view.seen == view.elements,
+        "shown": scene.part.text(scene.shape),
         "limits": [_finite(limit) for limit in view.limits],
         "extent": [_finite(limit) for limit in view.extent],
         "error_limit": view.error_limit,
