@@ -21,7 +21,7 @@ from charts.tokens import MARKS, Theme, faded
 from core.numbers import error, times_floor
 from language import _
 
-MOST_POINTS = 2000
+MOST_POINTS = 1200  # of a curve or a cloud: a screen has few more pixels across
 LABELLED = 5  # findings are labelled when there are at most so many
 
 

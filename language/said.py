@@ -92,7 +92,9 @@ def told(text: str) -> str:
 
 
 def translated(template: str, /, **values: Any) -> str:
-    """A message for people in the reader's language, at once."""
+    """A message for people in the reader's language, at once; also of what was said by `say`."""
+    if isinstance(template, Said):
+        return told(template)
     template = lookup(template)
     return template.format(**_told(values)) if values else template
 

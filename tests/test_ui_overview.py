@@ -161,3 +161,24 @@ def test_a_comparison_of_nothing_still_has_a_page(kept: fakes.FakeWorkspace) -> 
     page = open_page("overview", c="c0ffee")
     assert not page.exception
     assert "Coverage" in html_of(page)
+
+
+def test_side_and_confidence_stand_beside_the_verdict(kept: fakes.FakeWorkspace) -> None:
+    found = (fakes.finding(confidence=0.98, side="candidate", verdict="fault"),)
+    kept.found["c0ffee"] = fakes.diagnosis(fakes.comparison(), findings=found)
+    shown = html_of(open_page("overview", c="c0ffee"))
+    assert "Fault in the candidate" in shown
+    assert "confidence 98 %" in shown
+
+
+@pytest.mark.usefixtures("kept")
+def test_inputs_stand_on_the_path_where_they_are_asked_for() -> None:
+    page = open_page("overview", c="c0ffee", slots="both")
+    assert not page.exception
+
+
+@pytest.mark.usefixtures("kept")
+def test_there_are_always_five_places_to_look_at() -> None:
+    shown = html_of(open_page("overview", c="c0ffee"))
+    listed = shown[shown.index('class="px-next"') :]
+    assert listed[: listed.index("</ol>")].count("<li>") == 5

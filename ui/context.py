@@ -20,7 +20,7 @@ from ui.markup import Side, key
 
 TIMES_FLOOR = "times_floor"
 _ALL = {"step": say("all steps"), "rank": say("all ranks")}
-_MOST_NAMES = 3000  # in the finder; more would make every page heavy
+_MOST_NAMES = 1500  # in the finder; more would make every page heavy
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from ui.markup import anchor
 
 WORDS, PATTERN = "q", "re"
 PARAMETERS = (WORDS, PATTERN, *CHOICES)
+_EXAMPLE = r"layers\.(1|2)\..*proj"
 _RESTART = ("p", "span")  # what a new filter makes meaningless
 _METHODS: Mapping[str, str] = {
     "mapping": say("your mapping"),
@@ -108,7 +109,7 @@ def _pattern(found: Filter) -> None:
     st.session_state["filter-pattern"] = found.pattern
     st.text_input(
         _("Name, as a regular expression"), key="filter-pattern",
-        placeholder=r"layers\.(1|2)\..*proj", on_change=_save, args=(PATTERN, "filter-pattern"),
+        placeholder=_EXAMPLE, on_change=_save, args=(PATTERN, "filter-pattern"),
     )  # fmt: skip
 
 

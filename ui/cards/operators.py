@@ -16,7 +16,7 @@ from charts.names import common_prefix, for_html, shorten
 from charts.sparkline import sparkline
 from charts.tokens import Theme
 from core.numbers import cosine, count, error, times_floor
-from language import _
+from language import _, told
 from metrics import METRICS
 from ui import url
 from ui.cards import notes
@@ -121,7 +121,7 @@ def _columns(view: View, scope: Scope) -> Sequence[Column]:
         *_trace_column(view, scope),
         _metric("relative_l2", error),
         _metric("cosine_distance", cosine, head=_("Cosine")),
-        Column(_(ulp.label), ulp.name, lambda r: whole(r["ulp_p99"]), ulp.help, True),
+        Column(_(ulp.label), ulp.name, lambda r: whole(r["ulp_p99"]), told(ulp.help), True),
         Column(_("Match"), "match", _match),
         Column(_("Problem"), "problem", lambda r: for_html(str(r["problem"]), 60)),
         Column(_("Note"), _NOTE, lambda r: for_html(r[_NOTE]), sorts=False),
@@ -178,7 +178,7 @@ def _metric(key: str, write: Callable[[float], str], head: str = "") -> Column:
         text = write(row[key])
         return text if text != "–" else f'<span title="{for_html(why, 200)}">–</span>'
 
-    return Column(head or _(metric.label), key, cell, metric.help, True)
+    return Column(head or _(metric.label), key, cell, told(metric.help), True)
 
 
 def _link(row: Row, prefix: str) -> str:

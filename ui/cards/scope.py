@@ -17,7 +17,7 @@ from analysis.views_rows import EVERY_KIND, kinds, of_kind, trail, under
 from charts.names import for_html
 from core.errors import NotHereError
 from core.numbers import count, times_floor
-from language import _, n_, say
+from language import _, n_, say, told
 from metrics import METRICS
 from ui import url
 from ui.cards import filters
@@ -36,10 +36,10 @@ _FACTS = (
     *("problem", "verdict"),
 )
 _COLOURS: Mapping[str, str] = {
-    "both": "Total + added",
-    "added": "Added",
-    "cosine_distance": "Cosine",
-    "ulp_max": "Max ulp",
+    "both": say("Total + added"),
+    "added": say("Added"),
+    "cosine_distance": say("Cosine"),
+    "ulp_max": say("Max ulp"),
 }
 
 
@@ -249,9 +249,9 @@ def _across(stack: Stack | None, rows: pd.DataFrame) -> str:
 
 def _colour(metric: str) -> str:
     """What colours the cells; the metric of the context bar is one of the choices."""
-    labels = {name: _(label) for name, label in _COLOURS.items()}
+    labels = {name: told(label) for name, label in _COLOURS.items()}
     if metric in METRICS and metric not in labels and METRICS[metric].ideal is not None:
-        labels[metric] = _(METRICS[metric].label)
+        labels[metric] = told(METRICS[metric].label)
     options = {name: name for name in labels}
     return url.choose(
         _("Colour"), options, key="colour", labels=labels, style="segments", visible=False
