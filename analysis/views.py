@@ -3,7 +3,7 @@
 Values are reduced by the mean of a block, errors by its largest magnitude, so that one bad element
 shows at any reduction. Blocks are equal in size but for the last of a row or column. Memory is
 bounded by a band of rows, whatever the tensor's size. A part of more than `views_cut.DIRECT`
-elements is reduced to small blocks once (`kept_blocks`), of which every picture of it is made.
+elements is reduced to small blocks once, see `views_kept`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ from analysis.views_blocks import (
     Blocks,
     Image,
     Images,
-    joined,
 )
-from analysis.views_cut import Grid, Tile
+from analysis.views_cut import Tile
 from analysis.views_elements import severity
-from core.errors import NotHereError
+from analysis.views_sides import Sides, floor_of
 from core.runs import Run
-from language import say
 
 __all__ = [
     "ABSENT", "CANDIDATE_NONFINITE", "HEIGHT", "REFERENCE_NONFINITE", "UNSHARED_NONFINITE", "WIDTH",
-    "Images", "SliceView", "kept_blocks", "picture_of_kept", "slice_view",
+    "Images", "SliceView", "seen", "slice_view",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -93,147 +91,20 @@ def slice_view(
     `dtype` is the format that counts ulps, `rms` the reference tensor's root mean square. A glance
     looks at one row of elements in each row of pixels, and ends after a second.
     """
-    pair = _Pair(reference, candidate, reference_id, candidate_id)
+    pair = Sides(reference, candidate, reference_id, candidate_id)
     part = parse(selection, pair.shape)
     grid = views_cut.picture(part, height, width)
-    blocks = Blocks(grid, dtype, _floor(rms))
+    blocks = Blocks(grid, dtype, floor_of(rms))
     end = time.monotonic() + _GLANCE_S
     for tile in views_cut.thin_tiles(grid) if glance else views_cut.tiles(grid):
         pair.add(blocks, part, tile)
         if glance and time.monotonic() > end:
             break
-    return _seen(blocks, pair, part)
+    return seen(blocks, pair, part)
 
 
-def kept_blocks(
-    reference: Run,
-    candidate: Run,
-    *,
-    reference_id: str,
-    candidate_id: str,
-    selection: str,
-    dtype: str,
-    rms: float,
-) -> Blocks:
-    """Every element of a part reduced to at most some millions of small blocks."""
-    pair = _Pair(reference, candidate, reference_id, candidate_id)
-    part = parse(selection, pair.shape)
-    grid = views_cut.kept(part, HEIGHT, WIDTH)
-    blocks = Blocks(grid, dtype, _floor(rms))
-    for tile in views_cut.tiles(grid):
-        pair.add(blocks, part, tile)
-    return blocks
-
-
-def picture_of_kept(
-    reference: Run,
-    candidate: Run,
-    *,
-    blocks: Blocks,
-    reference_id: str,
-    candidate_id: str,
-    selection: str,
-    height: int = HEIGHT,
-    width: int = WIDTH,
-) -> SliceView:
-    """A picture of a part from the blocks of the whole; its windows are `views_cut.widened`."""
-    pair = _Pair(reference, candidate, reference_id, candidate_id)
-    part = parse(selection, pair.shape)
-    unit = blocks.grid.block
-    grid = views_cut.picture(part, height, width, unit=unit)
-    at = [
-        slice(w.start // size, -(-w.stop // size))
-        for w, size in zip(_storage_windows(part), unit, strict=True)
-    ]
-    if part.down is None:
-        blocks, at = _refolded(blocks, at[1], grid), [slice(None), slice(None)]
-    times = grid.block[0] // blocks.grid.block[0], grid.block[1] // blocks.grid.block[1]
-    return _seen(joined(blocks, at[0], at[1], grid, times), pair, part)
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    start: int
-    stop: int
-
-
-def _storage_windows(part: Part) -> tuple[_Span, _Span]:
-    windows = [w for w in (part.down, part.across) if w is not None]
-    spans = [_Span(w.start, w.stop) for w in sorted(windows, key=lambda w: w.axis)]
-    return (*[_Span(0, 1)] * (2 - len(spans)), *spans)  # type: ignore[return-value]
-
-
-def _refolded(blocks: Blocks, window: slice, grid: Grid) -> Blocks:
-    """A stretch of a vector's blocks laid in rows of the picture's columns."""
-    size = blocks.grid.block[1]
-    wide = max(1, grid.columns // size)
-    rows = -(-(window.stop - window.start) // wide)
-    laid = Grid(rows, wide * size, rows * wide * size, (1, size))
-    made = Blocks(laid, blocks.dtype, blocks.floor, blocks.scale, blocks.complex)
-    for name in ("cells", "count", "odd", "unshared", "flags"):
-        target, source = getattr(made, name), getattr(blocks, name)[..., 0, window]
-        flat = target.reshape(*target.shape[:-2], -1)
-        flat[..., : source.shape[-1]] = source
-    return made
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Both tensors of a pair and how a piece of them is read."""
-
-    reference: Run
-    candidate: Run
-    reference_id: str
-    candidate_id: str
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The common shape; NotHereError without one."""
-        shapes = self.reference[self.reference_id].shape, self.candidate[self.candidate_id].shape
-        if shapes[0] != shapes[1]:
-            raise NotHereError(
-                say(
-                    "{reference_id} has no common slice: {shapes} against {shapes2}.",
-                    reference_id=self.reference_id,
-                    shapes=shapes[0],
-                    shapes2=shapes[1],
-                ),
-                say("Compare dumps of the same configuration."),
-            )
-        return shapes[0]
-
-    def read(self, part: Part, grid: Grid, tile: Tile) -> tuple[Array, Array]:
-        """Both sides of a tile as (rows, columns); of a folded vector as one flat stretch."""
-        where = views_cut.selection(part, grid, tile)
-        wide = tile.right - tile.left
-        a, b = (
-            np.asarray(run.read(name, where))
-            for run, name in (
-                (self.reference, self.reference_id),
-                (self.candidate, self.candidate_id),
-            )
-        )
-        shape = (-1, wide) if part.down is not None and a.size else (1, -1)
-        return a.reshape(shape), b.reshape(shape)
-
-    def add(self, blocks: Blocks, part: Part, tile: Tile) -> None:
-        """Read a tile of both sides into blocks."""
-        a, b = self.read(part, blocks.grid, tile)
-        if part.down is not None or tile.bottom == tile.top + 1:
-            blocks.add(a, b, tile.top, tile.left)
-            return
-        wide = blocks.grid.columns
-        whole = a.size // wide
-        cut = whole * wide
-        blocks.add(*(v[0, :cut].reshape(whole, wide) for v in (a, b)), tile.top, 0)
-        blocks.add(a[:, cut:], b[:, cut:], tile.top + whole, 0)
-
-
-def _floor(rms: float) -> float:
-    return 0.01 * rms if math.isfinite(rms) else 0.0
-
-
-def _seen(blocks: Blocks, pair: _Pair, part: Part) -> SliceView:
+def seen(blocks: Blocks, pair: Sides, part: Part) -> SliceView:
+    """What the blocks of a part look like."""
     grid, images = blocks.grid, blocks.images()
     worst = _worst(blocks, images, pair, part)
     rows, columns, block = grid.rows, grid.columns, grid.block
@@ -257,7 +128,7 @@ def _seen(blocks: Blocks, pair: _Pair, part: Part) -> SliceView:
     )
 
 
-def _worst(blocks: Blocks, images: Images, pair: _Pair, part: Part) -> tuple[int, int] | None:
+def _worst(blocks: Blocks, images: Images, pair: Sides, part: Part) -> tuple[int, int] | None:
     """Place of the worst element in storage order: read again within the block that holds it."""
     size = np.abs(np.nan_to_num(images.error.astype(np.float64), nan=0.0))
     size = np.where(images.flags & UNSHARED_NONFINITE, np.inf, size)

@@ -45,8 +45,7 @@ class Images:
 
     def turned(self) -> Images:
         """Rows and columns exchanged."""
-        arrays = (np.ascontiguousarray(getattr(self, name).T) for name in NAMES)
-        return Images(*arrays)
+        return Images(**{n: np.ascontiguousarray(getattr(self, n).T) for n in NAMES})
 
 
 NAMES = ("reference", "candidate", "error", "relative", "ulps", "flags")
@@ -106,7 +105,8 @@ class Blocks:
         relative = np.where(none, np.nan, self.cells[engine.RELATIVE])
         known = FORMATS.get(self.dtype) is not None
         ulps = np.where(none | (not known), np.nan, self.cells[engine.ULPS])
-        return Images(*(single(v) for v in (*means, error, relative, ulps)), flags)
+        a, b = (single(side) for side in means)
+        return Images(a, b, single(error), single(relative), single(ulps), flags)
 
     def _count(self, shape: tuple[int, ...], top: int, left: int) -> None:
         down, across = (

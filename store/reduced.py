@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from blake3 import blake3
 
-from analysis.views import SliceView, kept_blocks, picture_of_kept
+from analysis.views import SliceView
 from analysis.views_blocks import Blocks
 from analysis.views_cut import Grid
+from analysis.views_kept import kept_blocks, picture_of_kept
 from core.runs import Run
 from store.cache import Recent
 

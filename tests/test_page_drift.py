@@ -95,7 +95,7 @@ def test_while_distributions_are_read_the_page_says_so(monkeypatch):
     monkeypatch.setattr(workspace, "default", lambda: memory)
     page = open_page("drift", c=memory.compared.id)
     assert not page.exception
-    assert "The distributions of 1 pairs of different shapes are being read." in html_of(page)
+    assert "The distributions of 1 pair of different shapes are being read." in html_of(page)
 
 
 def test_with_several_steps_the_bands_run_over_them(monkeypatch):

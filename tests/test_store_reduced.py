@@ -11,7 +11,7 @@ import pytest
 from memory_runs import run_of
 
 from analysis import views_cut
-from analysis.views import kept_blocks, picture_of_kept
+from analysis.views_kept import kept_blocks, picture_of_kept
 from core.errors import ExplorerError
 from store import reduced
 from store.later import Later

@@ -8,7 +8,8 @@ from memory_runs import run_of
 
 from analysis import views, views_cut
 from analysis.selection import Part, parse
-from analysis.views import kept_blocks, picture_of_kept, slice_view
+from analysis.views import slice_view
+from analysis.views_kept import kept_blocks, picture_of_kept
 
 T = "layer:forward_output.0"
 NAMES = {"reference_id": T, "candidate_id": T}

@@ -45,6 +45,7 @@ def scales() -> dict[str, str]:
     return {"linear": _("linear"), "symlog": _("log, both signs"), "exponent": _("by exponent")}
 
 
+_MOVED = "slice-moved"  # session key: a click led into another slice
 _KS_5_PERCENT = 1.36  # the Kolmogorov-Smirnov test's 5 % point, times sqrt(1/n + 1/m)
 
 
@@ -54,6 +55,8 @@ def draw(view: View, subject: Subject) -> None:
     stats = subject.pair.stats
     if stats is None:
         return
+    if st.session_state.pop(_MOVED, False):
+        st.rerun()  # the slice is drawn elsewhere: a fragment alone would leave it as it was
     drawn = [_values(view, subject, stats), _ulps(view, stats), *_axes(view, subject, stats)]
     with st.container(horizontal=True, vertical_alignment="center", key="head-distributions"):
         band = f'<span><i class="px-band"></i>{for_html(_("explained by rounding"))}</span>'
@@ -213,4 +216,5 @@ def _axis(view: View, subject: Subject, stats: PairStats, axis: int, name: str) 
 def _into(pair: Pair, axis: int, customdata: Any) -> None:
     """Shows the slice at one index of an axis: fixed there, or the view closes in on it."""
     part = cut.part_of(pair)
+    st.session_state[_MOVED] = True
     url.put(sel=selection.at(part, pair.shape, axis, int(customdata[0])).text(pair.shape), el=None)

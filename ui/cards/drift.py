@@ -12,27 +12,25 @@ import streamlit as st
 from analysis.views_detail import octaves
 from analysis.views_distributions import value_curves
 from analysis.views_rows import kinds, of_kind
-from analysis.views_unpaired import Unpaired, unpaired
+from analysis.views_unpaired import Unpaired
 from charts import drift
 from charts.detail import exponent_histogram
 from charts.execution import blocks
 from charts.histograms import value_histogram
 from charts.names import common_prefix, for_html, shorten
 from charts.template import CONFIG
-from core.comparison import Pair
-from core.errors import ExplorerError
 from core.numbers import UNDEFINED, count, error
 from core.words import word
 from language import _, told
 from metrics import METRICS
 from ui import chart, url
+from ui.cards.alone import alone_of
 from ui.cards.distributions import scales, values_title
 from ui.cards.tensor import number_of
 from ui.frame import View
 from ui.markup import anchor, heading, key, muted, table, verdict_word
 
 PAGE = 50
-MOST_ALONE = 400  # pairs of different shapes whose distributions are read
 FEW = 1000  # elements below which a histogram says little
 COLUMNS = (
     "js_divergence", "ks", "psi", "wasserstein_1_relative", "quantile_shift_median",
@@ -73,7 +71,7 @@ def choose(view: View) -> Ranking:
             _("Moved by"), family, key="drift", labels=labels, visible=False, width=220
         )
     every = of_kind(view.rows, kind).copy()
-    alone = _alone(view, every)
+    alone = alone_of(view, every)
     for number, found in alone.items():
         every.loc[every["pair"] == number, list(COLUMNS)] = [
             METRICS[name](found.stats) for name in COLUMNS
@@ -197,46 +195,6 @@ def _answer(ranking: Ranking) -> str:
         label=label,
         value=value,
     )
-
-
-def _alone(view: View, rows: pd.DataFrame) -> Mapping[int, Unpaired]:
-    """The distributions of pairs of different shapes; empty while they are being read."""
-    pairs = view.comparison.pairs
-    wanted = [
-        (int(n), pairs[int(n)].reference.id, pairs[int(n)].candidate.id)
-        for n in rows.loc[rows["verdict"] == "uncompared", "pair"].head(MOST_ALONE)
-        if pairs[int(n)].stats is None and _has_both(pairs[int(n)])
-    ]
-    if not wanted:
-        return {}
-    try:
-        found = view.workspace.ask_later(view.comparison.id, unpaired, pairs=tuple(wanted))
-    except ExplorerError as gone:
-        st.html(f'<p class="px-note">{for_html(told(gone.message), 300)}</p>')
-        return {}
-    if found is None:
-        st.fragment(_reading, run_every=1.0)(view, tuple(wanted))
-        return {}
-    words = _(
-        "{n} pairs have no element in common (another batch, another length): they are compared by "
-        "their distributions alone.",
-        n=count(len(found)),
-    )
-    st.html(f'<p class="px-note">{for_html(words, 300)}</p>')
-    return {each.number: each for each in found}
-
-
-def _reading(view: View, pairs: tuple[tuple[int, str, str], ...]) -> None:
-    if view.workspace.ask_later(view.comparison.id, unpaired, pairs=pairs) is not None:
-        st.rerun()
-    words = _("The distributions of {n} pairs of different shapes are being read.",
-              n=count(len(pairs)))  # fmt: skip
-    st.html(f'<p class="px-note" role="status">{for_html(words, 300)}</p>')
-
-
-def _has_both(pair: Pair) -> bool:
-    sides = pair.reference, pair.candidate
-    return all(t.has_values and t.size for t in sides)
 
 
 def _apart(found: Unpaired | None) -> str:

@@ -68,7 +68,7 @@ def _family(view: View, chosen: int, extra: Mapping[int, PairStats], *, along: s
     table = view.table[(view.table["slot"] == row["slot"]) & (view.table["call"] == row["call"])]
     if along == "step":
         alike = table["operator"] == row["operator"]
-        fixed = ("rank",)
+        fixed: tuple[str, ...] = ("rank",)
     else:
         wanted = pattern(str(row["operator"]))
         alike = table["operator"].astype(str).map(pattern) == wanted

@@ -445,6 +445,8 @@ function render(state) {
     state.panes[side].canvas.setAttribute("aria-label", s.words.alt[side].replace("{low}", view.ends[0]).replace("{high}", view.ends[1]));
   }
   state.note.textContent = s.note;
+  state.root.dataset.shown = s.shown; // what is painted now, for whoever waits for it
+  state.root.dataset.exact = s.exact;
   readouts(state);
 }
 
