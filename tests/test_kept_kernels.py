@@ -13,7 +13,7 @@ from metrics.engine.jit import kernel
 
 def multiplying(factor: int) -> Callable[..., Any]:
     """A kernel whose source changes while its name stays."""
-    space: dict[str, Any] = {"__name__": "metrics.engine.scratch"}
+    space: dict[str, Any] = {"__name__": kept.__name__}
     exec(compile(f"def multiplied(x):\n    return x * {factor}", __file__, "exec"), space)
     multiplied: Callable[..., Any] = space["multiplied"]
     return kernel(multiplied)
