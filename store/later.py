@@ -21,11 +21,21 @@ class Later:
         self._asked: OrderedDict[Hashable, Future] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, what: str, start: Callable[[], Future]) -> Any | None:
-        """The answer, or None while it is being made; an error is raised once, then tried again."""
+    def get(
+        self,
+        key: Hashable,
+        what: str,
+        start: Callable[[], Future],
+        *,
+        still: Callable[[Any], bool] = lambda _answer: True,
+    ) -> Any | None:
+        """The answer, or None while it is being made; an error is raised once, then tried again.
+
+        An answer that does not hold any more (`still`) is asked for again.
+        """
         with self._lock:
             future = self._asked.get(key)
-            if future is None:
+            if future is None or (_is_answered(future) and not still(future.result())):
                 future = self._asked[key] = start()
             self._asked.move_to_end(key)
             self._forget()
@@ -49,3 +59,7 @@ class Later:
         while len(self._asked) > _KEPT:
             _, future = self._asked.popitem(last=False)
             future.cancel()
+
+
+def _is_answered(future: Future) -> bool:
+    return bool(future.done() and not future.cancelled() and future.exception() is None)

@@ -87,6 +87,8 @@ def _narrowed(values: Any, name: str) -> Any:
 
 
 def _load(path: Path) -> Blocks:
+    with contextlib.suppress(OSError):
+        os.utime(path)  # used: others go first when room is needed
     with np.load(path, allow_pickle=False) as kept:
         head = json.loads(bytes(kept["head"]))
         rows, columns, elements, down, across, flipped = head["grid"]

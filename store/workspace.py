@@ -295,6 +295,15 @@ class Workspace:
 
         Ask again to hear the answer. Other questions do not wait for it.
         """
+        return self._asked_later(comparison_id, function, arguments)
+
+    def _asked_later(
+        self,
+        comparison_id: str,
+        function: Callable[..., T],
+        arguments: Mapping[str, Any],
+        still: Callable[[T], bool] = lambda _answer: True,
+    ) -> T | None:
         dumps, pair = self._asked_about(comparison_id, arguments)
         limit = self._options.describe_s
         found: T | None = self._later.get(
@@ -303,6 +312,7 @@ class Workspace:
             lambda: self._background.schedule(
                 call, function, *dumps, arguments, pair, timeout_s=limit
             ),
+            still=still,
         )
         return found
 
@@ -318,7 +328,12 @@ class Workspace:
             return self.ask(comparison_id, slice_view, **arguments)
         asked = arguments | {"selection": whole}
         file = str(reduced.file_of(self._layout.reduced, comparison_id, asked))
-        ready = self.ask_later(comparison_id, reduced.reduce_slice, file=file, **asked)
+        ready = self._asked_later(
+            comparison_id,
+            reduced.reduce_slice,
+            {"file": file, **asked},
+            still=lambda kept: Path(kept).exists(),  # others may have needed its room
+        )
         if ready is None:
             return self.ask(comparison_id, slice_view, glance=True, **arguments)
         names = {k: v for k, v in arguments.items() if k not in ("dtype", "rms")}

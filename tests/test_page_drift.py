@@ -109,4 +109,5 @@ def test_with_several_steps_the_bands_run_over_them(monkeypatch):
     shown = html_of(page)
     assert not page.exception
     assert "Quantiles over steps" in shown
+    assert shown.count("forward_output.0, step 2") == 1
     assert "From step 0 to step 2 the reference itself moved by" in shown

@@ -93,3 +93,16 @@ def test_an_error_is_told_and_then_tried_again():
     with pytest.raises(ExplorerError, match="more memory"):
         later.get("key", "read", lambda: next(given))
     assert later.get("key", "read", lambda: next(given)) == 1
+
+
+def test_an_answer_that_no_longer_holds_is_asked_for_again():
+    later, futures = Later(), [Future(), Future()]
+    futures[0].set_result("gone")
+    futures[1].set_result("there")
+    given = iter(futures)
+
+    def start() -> Future:
+        return next(given)
+
+    assert later.get("key", "read", start) == "gone"
+    assert later.get("key", "read", start, still=lambda answer: answer != "gone") == "there"

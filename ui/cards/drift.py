@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -159,12 +160,13 @@ def ranked(ranking: Ranking) -> None:
         _("Verdict"),
     ]
     rows = []
+    several = ranking.every["step"].nunique() > 1
     for place, row in enumerate(shown.to_dict("records"), 1):
         text = shorten(str(row["operator"]).removeprefix(prefix) or _("model"), 44)
         rows.append([
             muted(str(place)),
             anchor(_here(t=row["tensor"]), text, mono=True, title=str(row["tensor"])),
-            muted(str(row["slot"])),
+            muted(_slot(row, several=several)),
             *(_cell(float(row[name])) for name in COLUMNS),
             count(int(row["elements"])),
             verdict_word(row["verdict"]),
@@ -173,6 +175,13 @@ def ranked(ranking: Ranking) -> None:
     if without:
         said = _("{n} tensors without a value are not ranked.", n=count(without))
         st.html(f'<p class="px-note">{for_html(said)}</p>')
+
+
+def _slot(row: Mapping[Hashable, Any], *, several: bool) -> str:
+    """Slot, and the step where there are several."""
+    if not several or pd.isna(row["step"]):
+        return str(row["slot"])
+    return _("{slot}, step {step}", slot=row["slot"], step=int(row["step"]))
 
 
 def _chosen(view: View, rows: pd.DataFrame) -> int:
