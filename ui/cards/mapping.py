@@ -14,7 +14,8 @@ from charts.names import for_html, for_markdown
 from core.comparison import ACCEPTED_FROM, MappingRow
 from core.errors import ExplorerError
 from core.numbers import count
-from language import _
+from core.words import word
+from language import _, listing, told
 from ui import url
 from ui.frame import View
 from ui.markup import heading
@@ -32,7 +33,9 @@ def answer(view: View) -> None:
     sure = len(view.table) - suggested
     said = _("{n} pairs are sure, {m} wait for your word, {k} tensors are alone.",
              n=count(sure), m=count(suggested), k=count(alone))  # fmt: skip
-    by = ", ".join(f"{count(int(n))} {_(str(method))}" for method, n in methods.items())
+    by = told(
+        listing(f"{count(int(n))} {told(word(str(method)))}" for method, n in methods.items())
+    )
     st.html(
         f'<div class="px-title"><h1>{for_html(said, 300)}</h1></div>'
         f'<p class="px-says">{for_html(_("Found by: {methods}.", methods=by), 400)}</p>'

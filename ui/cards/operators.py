@@ -16,6 +16,7 @@ from charts.names import common_prefix, for_html, shorten
 from charts.sparkline import sparkline
 from charts.tokens import Theme
 from core.numbers import cosine, count, error, times_floor
+from core.words import word
 from language import _, told
 from metrics import METRICS
 from ui import url
@@ -193,7 +194,7 @@ def _strong(row: Row) -> str:
 
 
 def _match(row: Row) -> str:
-    method = str(row["match"])
+    method = told(word(str(row["match"])))
     return name(
         method, title=str(row["match_note"]) or _("matched by {method} name", method=method)
     )

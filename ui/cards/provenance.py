@@ -15,10 +15,10 @@ from ui.markup import Side, heading, key, muted, table
 _ABSENT = say("not recorded")
 _KEYS = {
     "framework": say("Framework"),
-    "framework_version": say("Framework version"),
+    "framework.version": say("Framework version"),
     "format": say("Format"),
     "device": say("Device"),
-    "device_name": say("Device name"),
+    "device.name": say("Device name"),
     "dtype_policy": say("Dtype policy"),
     "model_class": say("Model class"),
 }
@@ -56,7 +56,7 @@ def _row(name: str, reference: str, candidate: str, *, differs: bool) -> tuple[s
 def _words(name: str) -> str:
     """`math.allow_tf32` -> `Math allow tf32`: a key of the dump as a label."""
     if name in _KEYS:
-        return _KEYS[name]
+        return told(_KEYS[name])
     text = name.replace("_", " ").replace(".", " ").strip()
     return text[:1].upper() + text[1:]
 

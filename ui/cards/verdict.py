@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from charts.execution import on_path
 from charts.names import for_html
 from core.comparison import Comparison
 from core.numbers import count, share, times_floor
@@ -70,17 +69,20 @@ def ranks_of(ranks: Sequence[int]) -> str:
 
 
 def _figures(comparison: Comparison, table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    outputs = on_path(table, "forward")
-    outputs = outputs[outputs["slot"].str.startswith(("forward_output", "value"))]
-    outputs = outputs[outputs["times_floor"].notna()]
-    last = outputs.iloc[-1] if len(outputs) else None
-    compared = table[table["problem"] == ""]
+    compared = table["problem"] == ""
+    last = _last_output(table)
     total = len(table) + len(comparison.unmatched_reference)
-    at_last = (
-        [] if last is None else [(_("At the last output"), times_floor(last["times_floor"]), "")]
-    )
+    at_last = [] if last is None else [(_("At the last output"), times_floor(last), "")]
     return [
         *at_last,
-        (_("Pairs compared"), count(len(compared)), f"/ {count(total)}"),
-        (_("Elements compared"), count(int(compared["elements"].sum())), ""),
+        (_("Pairs compared"), count(int(compared.sum())), f"/ {count(total)}"),
+        (_("Elements compared"), count(int(table["elements"][compared].sum())), ""),
     ]
+
+
+def _last_output(table: pd.DataFrame) -> float | None:
+    """Total error of the last forward output that has one; None without any."""
+    slots = [s for s in table["slot"].unique() if str(s).startswith(("forward_output", "value"))]
+    forward = table["pass"].isin(("forward", "unknown")) & table["slot"].isin(slots)
+    known = table["times_floor"][forward].dropna()
+    return float(known.iloc[-1]) if len(known) else None
