@@ -15,7 +15,8 @@ from pathlib import Path
 from benchmarks.row import Row
 
 NAMES = (
-    "engine", "reading", "compare", "peers", "pairing", "tables", "scaling", "upload", "pages",
+    "engine", "reading", "compare", "findings", "peers", "pairing", "tables", "scaling", "upload",
+    "pages",
 )  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 _HEAD = ("| measurement | value | reference in the same run | ratio |", "|---|---|---|---|")

@@ -24,6 +24,7 @@ from analysis.replay.site import OperatorCall, exact_values
 from core.comparison import Pair
 from core.errors import LoadError
 from core.runs import Array
+from core.tensors import TensorInfo
 from metrics import METRICS, formats
 
 # Error handed on by one operator, and the growth from one block to the same operator of the next.
@@ -46,14 +47,16 @@ _GAP = 4  # calls looked back for one that left nothing
 class Grown:
     """An output whose error nothing before it explains; `times` is its excess over the limit.
 
-    `before` is the last operator seen before it: the fault lies between the two, or in this one.
+    `before` is the last tensor seen before it: the fault lies between the two, or in this one.
+    `level` is the relative error that was to be expected of it.
     """
 
     pair: Pair
     call: OperatorCall
     times: float
-    before: str
+    before: TensorInfo | None
     certain: bool
+    level: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,9 @@ class _Walk:
         limit = self._limit(pair, earlier, handed)
         if error <= limit:
             return None
-        before = earlier[-1].reference.operator if earlier else ""
-        return Grown(pair, call, error / limit if limit else math.inf, before, handed is not None)
+        before = earlier[-1].reference if earlier else None
+        times = error / limit if limit else math.inf
+        return Grown(pair, call, times, before, handed is not None, limit / GAIN)
 
     def _handed(self, call: OperatorCall) -> float | None:
         """The largest error among the float inputs as captured; None where there are none."""
