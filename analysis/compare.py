@@ -26,6 +26,7 @@ from core.errors import CompareError
 from core.numbers import shape
 from core.runs import Run, nbytes
 from core.tensors import TensorInfo
+from language import say
 from metrics import CPU, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
@@ -56,8 +57,8 @@ def compare(
     for run in (reference, candidate):
         if not run.tensors:
             raise CompareError(
-                f"{run.label} holds no tensor.",
-                "Check that the folder is a dump and was not empty.",
+                say("{label} holds no tensor.", label=run.label),
+                say("Check that the folder is a dump and was not empty."),
             )
     settings = settings or Settings()
     runs = picked(reference, candidate, settings)
@@ -215,14 +216,19 @@ def incomparable(pair: Pair) -> str | None:
     a, b, adaptation = pair.reference, pair.candidate, pair.adaptation
     theirs = b.shape if adaptation is None else adaptation.shape("candidate", b.shape)
     if pair.shape != theirs:
-        return f"shapes differ: {shape(pair.shape)} against {shape(theirs)}"
+        return say(
+            "shapes differ: {shape} against {theirs}", shape=shape(pair.shape), theirs=shape(theirs)
+        )
     if pair.match.is_suggested:
-        return f"suggested match: {pair.match.note or 'accept it in the mapping to compare'}"
+        return say(
+            "suggested match: {note}",
+            note=pair.match.note or say("accept it in the mapping to compare"),
+        )
     kinds = formats.kind(a.dtype), formats.kind(b.dtype)
     if kinds[0] != kinds[1]:
-        return f"kinds differ: {a.dtype} against {b.dtype}"
+        return say("kinds differ: {dtype} against {dtype2}", dtype=a.dtype, dtype2=b.dtype)
     if a.size == 0:
-        return "both sides are empty"
+        return say("both sides are empty")
     return None
 
 

@@ -105,12 +105,12 @@ def _differing(pairs: Iterable[Pair], side: CheckedSide, digests: Digests) -> li
     return [
         group[0].id
         for pair in pairs
-        for group in _replicas(pair, side)
+        for group in replicas_of(pair, side)
         if len({digests.get(tensor.id) for tensor in group}) > 1
     ]
 
 
-def _replicas(pair: Pair, side: CheckedSide) -> Iterator[tuple[TensorInfo, ...]]:
+def replicas_of(pair: Pair, side: CheckedSide) -> Iterator[tuple[TensorInfo, ...]]:
     """The tensors of one side that its first step takes for replicas."""
     steps = () if pair.adaptation is None else pair.adaptation.steps
     first = next((step for step in steps if step.side == side), None)

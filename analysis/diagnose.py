@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.floor import floors
-from analysis.localise.places import Explain, findings_of
+from analysis.localise.places import Explain, findings_of, with_parted
+from analysis.localise.replicas import parted
 from analysis.localise.setup import Given, differences
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect, suspects
@@ -22,6 +23,7 @@ from core.comparison import Comparison
 from core.findings import Diagnosis, DiagnosisVerdict, Finding, Hypothesis, Replay
 from core.runs import Array, Run
 from core.tensors import TensorInfo
+from language import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ def diagnose(
     suspected = suspects(replayed)
     unexplained_growth = _grown(engine, replayed, suspected, given)
     found = findings_of(given, suspected, unexplained_growth, sites, explain)
+    found = with_parted(found, parted(comparison, reference, candidate), sites)
     return Diagnosis(
         comparison=comparison.id,
         verdict=_verdict(found, replayed),
@@ -167,5 +170,6 @@ def _not_replayed(replayed: Iterable[Replayed]) -> dict[str, str]:
     done = {o.reference.side.tensor.id for r in replayed for o in r.outputs if o.reference}
     reasons = {t.id: r.reason for r in replayed for t in outputs(r) if t.id not in done}
     return {
-        name: reason or "the function does not give this output" for name, reason in reasons.items()
+        name: reason or say("the function does not give this output")
+        for name, reason in reasons.items()
     }

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 from analysis.batches import Batch, Task, task_bytes
 from analysis.measuring import UNREADABLE, Measured, Outline, Told, measure
 from core.stats import PairStats
+from language import say
 
 _AHEAD = 2  # batches a worker: one at work, one that it finds when it is done
 _POLL_S = 0.2  # how long a wish to stop may go unheard while all workers are busy
-_LOST = "cannot be read: the worker that read it died. The file is probably damaged."
+_LOST = say("cannot be read: the worker that read it died. The file is probably damaged.")
 
 
 class Executor(Protocol):

@@ -143,7 +143,8 @@ def _summary(pair: SummaryPair) -> dict[str, Any]:
 
 
 def _said(summary: TensorSummary) -> dict[str, Any]:
-    numbers = {name: getattr(summary, name) for name in ("minimum", "maximum", "mean", "norm")}
+    stated = ("minimum", "maximum", "mean", "norm", "magnitude")
+    numbers = {name: getattr(summary, name) for name in stated}
     told = {name: None if value is None else _told(value) for name, value in numbers.items()}
     return {**told, "checksum": summary.checksum or None}
 

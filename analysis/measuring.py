@@ -14,6 +14,7 @@ from analysis.batches import PIECE, Batch, Task
 from core.errors import LoadError
 from core.runs import Array, Run
 from core.stats import PairStats
+from language import say
 from metrics import accumulator, formats
 
 CHUNK = 1 << 22  # elements; some segments of the engine for each core; memory grows with it
@@ -99,7 +100,7 @@ def _piece(batch: Batch, task: Task, piece: int, sides: list[_Side | None]) -> M
                 gathered.add(x, y)
             stats = gathered.stats()
         except LoadError as error:
-            problem = f"cannot be read: {error}"
+            problem = say("cannot be read: {error}", error=error)
     digests = ["" if side is None else side.digest() for side in (ours, theirs)]
     return Measured(Outline(task.number, piece, digests[0], digests[1], problem), stats)
 
@@ -131,14 +132,14 @@ class _Side:
         if not self._left:
             raise StopIteration
         if self._unreadable:
-            raise LoadError("an earlier part of it cannot be read.")
+            raise LoadError(say("an earlier part of it cannot be read."))
         try:
             flat = np.ascontiguousarray(next(self._chunks))
         except (LoadError, StopIteration) as error:
             self._unreadable = True
             if isinstance(error, LoadError):
                 raise
-            raise LoadError(f"{self.tensor.id} ends early.") from error
+            raise LoadError(say("{id} ends early.", id=self.tensor.id)) from error
         self._reading.told(flat.nbytes, self.tensor.id)
         self._left -= flat.size
         self._add(flat)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import SelectionError
+from language import say
 
 _ITEM = re.compile(r"(?P<way>[yx])?(?:(?P<index>[+-]?\d+)|(?P<start>\d*):(?P<stop>\d*))")
 
@@ -79,8 +80,16 @@ def parse(text: str, shape: Sequence[int]) -> Part:
     items = [item.strip() for item in text.split(",")] if text.strip() else []
     if len(items) != len(shape):
         raise SelectionError(
-            f"The selection {text!r} has {len(items)} items, the tensor {len(shape)} axes.",
-            f"Write one index or colon per axis, for example {default(shape).text(shape)!r}.",
+            say(
+                "The selection {text!r} has {items} items, the tensor {shape} axes.",
+                text=text,
+                items=len(items),
+                shape=len(shape),
+            ),
+            say(
+                "Write one index or colon per axis, for example {default!r}.",
+                default=default(shape).text(shape),
+            ),
         )
     fixed: list[int | None] = []
     shown: list[tuple[str, Window]] = []
@@ -139,22 +148,34 @@ def around(part: Part, shape: Sequence[int], index: Sequence[int]) -> Part:
 def _item(item: str, axis: int, size: int) -> tuple[str, int | Window]:
     match = _ITEM.fullmatch(item)
     if match is None:
-        raise SelectionError(f"{item!r} is not an index or a range.", "Write 3, : or 10:90.")
+        raise SelectionError(
+            say("{item!r} is not an index or a range.", item=item), say("Write 3, : or 10:90.")
+        )
     if match["index"] is not None:
         index = int(match["index"])
         index += size if index < 0 else 0
         if not 0 <= index < size:
             raise SelectionError(
-                f"Index {item} does not fit axis {axis}, which has {size} elements.",
-                f"Write 0 to {size - 1}." if size else "The tensor is empty.",
+                say(
+                    "Index {item} does not fit axis {axis}, which has {size} elements.",
+                    item=item,
+                    axis=axis,
+                    size=size,
+                ),
+                say("Write 0 to {size}.", size=size - 1) if size else say("The tensor is empty."),
             )
         return "", index
     start = int(match["start"] or 0)
     stop = min(int(match["stop"] or size), size)
     if size and not 0 <= start < stop:
         raise SelectionError(
-            f"The range {item} of axis {axis} holds nothing; the axis has {size} elements.",
-            f"Write a start below its stop within 0:{size}.",
+            say(
+                "The range {item} of axis {axis} holds nothing; the axis has {size} elements.",
+                item=item,
+                axis=axis,
+                size=size,
+            ),
+            say("Write a start below its stop within 0:{size}.", size=size),
         )
     return match["way"] or "", Window(axis, min(start, size), stop)
 
@@ -162,7 +183,8 @@ def _item(item: str, axis: int, size: int) -> tuple[str, int | Window]:
 def _arranged(fixed: tuple[int | None, ...], shown: list[tuple[str, Window]], text: str) -> Part:
     if len(shown) > 2:
         raise SelectionError(
-            f"The selection {text!r} leaves {len(shown)} axes to show.", "Leave two at most."
+            say("The selection {text!r} leaves {shown} axes to show.", text=text, shown=len(shown)),
+            say("Leave two at most."),
         )
     if not shown:
         return Part(fixed)
@@ -170,7 +192,10 @@ def _arranged(fixed: tuple[int | None, ...], shown: list[tuple[str, Window]], te
         return Part(fixed, across=shown[0][1])
     (first_way, first), (second_way, second) = shown
     if first_way and first_way == second_way:
-        raise SelectionError(f"The selection {text!r} shows two axes the same way.", "Use y and x.")
+        raise SelectionError(
+            say("The selection {text!r} shows two axes the same way.", text=text),
+            say("Use y and x."),
+        )
     if first_way == "x" or second_way == "y":
         first, second = second, first
     return Part(fixed, down=first, across=second)

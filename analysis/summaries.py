@@ -12,18 +12,19 @@ from core.comparison import Pair, SummaryPair
 from core.errors import LoadError
 from core.runs import Array, Run
 from core.tensors import TensorInfo, TensorSummary
+from language import say
 from metrics import formats
 
-_NOTHING_SHARED = "neither holds values, and what the dumps say of them has nothing in common"
+_NOTHING_SHARED = say("neither holds values, and what the dumps say of them has nothing in common")
 
 
 def summary_of(chunks: Iterable[Array]) -> TensorSummary:
-    """Extremes, mean and norm of values in float64, as a dump of statistics has them.
+    """Extremes, means and norm of values in float64, as a dump of statistics has them.
 
     NaN in the values is NaN in each of them; magnitudes count for complex values. Without any
     element there is nothing to say.
     """
-    lows, highs, sums, norms, count = [], [], [], [], 0
+    lows, highs, sums, sizes, norms, count = [], [], [], [], [], 0
     with np.errstate(all="ignore"):
         for chunk in chunks:
             if chunk.size:
@@ -31,12 +32,18 @@ def summary_of(chunks: Iterable[Array]) -> TensorSummary:
                 lows.append(values.min())
                 highs.append(values.max())
                 sums.append(values.sum())
+                sizes.append(np.abs(values).sum())
                 norms.append(_norm(values))
                 count += values.size
     if not count:
         return TensorSummary()
-    norm = _norm(np.array(norms))
-    return TensorSummary(float(min(lows)), float(max(highs)), float(sum(sums) / count), norm)
+    return TensorSummary(
+        minimum=float(min(lows)),
+        maximum=float(max(highs)),
+        mean=float(sum(sums) / count),
+        norm=_norm(np.array(norms)),
+        magnitude=float(sum(sizes) / count),
+    )
 
 
 def summarised(runs: tuple[Run, Run], pair: Pair) -> Pair:
@@ -45,7 +52,7 @@ def summarised(runs: tuple[Run, Run], pair: Pair) -> Pair:
     try:
         summary = SummaryPair(_said(runs[0], a), _said(runs[1], b))
     except LoadError as error:
-        return replace(pair, problem=f"cannot be read: {error}")
+        return replace(pair, problem=say("cannot be read: {error}", error=error))
     problem = unrelated(summary, a, b)
     return replace(pair, problem=problem, summary=None if problem else summary)
 
@@ -77,11 +84,12 @@ def unrelated(pair: SummaryPair, reference: TensorInfo, candidate: TensorInfo) -
 def times_floor(pair: Pair, floor: float) -> float:
     """The least relative L2 error that explains the two summaries, in units of the floor.
 
-    A lower bound: norms differ by no more than the norm of the error, means by no more than its
-    root mean square; extremes, in units of the largest magnitude, count beside them although they
-    bound the largest error only. The floor is widened by the resolution of the written numbers.
-    0 for equal checksums; NaN where only checksums are there and differ; infinite where one side
-    alone is not finite.
+    A lower bound: norms differ by no more than the norm of the error, means, also those of
+    magnitudes, by no more than its root mean square; where no norm is known, mean magnitudes bound
+    the L1 error relative to the L1 norm. Extremes, in units of the largest magnitude, count beside
+    them although they bound the largest error only. The floor is widened by the resolution of the
+    written numbers. 0 for equal checksums; NaN where only checksums are there and differ; infinite
+    where one side alone is not finite.
     """
     summary = pair.summary
     if summary is None or summary.same_checksum:
@@ -116,6 +124,7 @@ def _differences(pair: SummaryPair, size: int) -> list[float]:
     asked = [
         (a.norm, b.norm, a.norm, bounded),
         (a.mean, b.mean, root if root is not None else largest, bounded),
+        (a.magnitude, b.magnitude, root if root is not None else a.magnitude, bounded),
         (a.maximum, b.maximum, largest, False),
         (a.minimum, b.minimum, largest, False),
     ]

@@ -20,6 +20,7 @@ from analysis.selection import Part, parse
 from analysis.views_blocks import extreme, holds, mean, peak, single
 from core.errors import NotHereError
 from core.runs import Run
+from language import say
 
 Image = NDArray[np.float32]
 Flags = NDArray[np.uint8]
@@ -92,8 +93,13 @@ def slice_view(
     shapes = reference[reference_id].shape, candidate[candidate_id].shape
     if shapes[0] != shapes[1]:
         raise NotHereError(
-            f"{reference_id} has no common slice: {shapes[0]} against {shapes[1]}.",
-            "Compare dumps of the same configuration.",
+            say(
+                "{reference_id} has no common slice: {shapes} against {shapes2}.",
+                reference_id=reference_id,
+                shapes=shapes[0],
+                shapes2=shapes[1],
+            ),
+            say("Compare dumps of the same configuration."),
         )
     part = parse(selection, shapes[0])
     grid = _grid(part, shapes[0], height, width)

@@ -14,6 +14,7 @@ from analysis.elementwise import difference, float_values, numpy_dtype, ulps_apa
 from core.errors import SelectionError
 from core.runs import Run
 from core.tensors import TensorInfo
+from language import say
 
 Array = NDArray[Any]
 CHUNK = 1 << 20
@@ -98,8 +99,13 @@ def element(
     fits = len(index) == len(shape) and all(0 <= i < n for i, n in zip(index, shape, strict=True))
     if not fits or sides[1].shape != shape:
         raise SelectionError(
-            f"{list(index)} is not an element of {sides[0].name}, whose shape is {list(shape)}.",
-            "Pick an element in the slice.",
+            say(
+                "{index} is not an element of {name}, whose shape is {shape}.",
+                index=list(index),
+                name=sides[0].name,
+                shape=list(shape),
+            ),
+            say("Pick an element in the slice."),
         )
     return _element(reference, candidate, sides, index, dtype)
 

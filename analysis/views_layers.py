@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.views_rows import worst_first
+from language import say
 
 Array = NDArray[Any]
 
@@ -220,7 +221,7 @@ def _child(operator: str, at: str) -> str:
 def _inside(path: str, at: str) -> str:
     """A row's name: the path under `at`, the module itself as such."""
     if path == at:
-        return "the module itself" if at else "model"
+        return say("the module itself") if at else "model"
     return path.removeprefix(f"{at}.") if at else path
 
 

@@ -11,19 +11,21 @@ from typing import Any
 
 import pandas as pd
 
+from language import say
+
 # What the head of a slot label stands for, in the order in which a page offers it.
 KINDS: Mapping[str, str] = {
-    "forward_output": "forward outputs",
-    "value": "values",
-    "output": "outputs",
-    "forward_input": "forward inputs",
-    "input": "inputs",
-    "backward_output": "gradients handed on",
-    "backward_input": "gradients handed in",
-    "forward_params": "parameters",
-    "parameter": "parameters",
-    "backward_params": "parameter gradients",
-    "update_params": "updated parameters",
+    "forward_output": say("forward outputs"),
+    "value": say("values"),
+    "output": say("outputs"),
+    "forward_input": say("forward inputs"),
+    "input": say("inputs"),
+    "backward_output": say("gradients handed on"),
+    "backward_input": say("gradients handed in"),
+    "forward_params": say("parameters"),
+    "parameter": say("parameters"),
+    "backward_params": say("parameter gradients"),
+    "update_params": say("updated parameters"),
 }
 EVERY_KIND = "all"
 SEVERITY: Mapping[str, int] = {
@@ -41,9 +43,9 @@ def kinds(rows: pd.DataFrame) -> dict[str, str]:
     present = set(_kind(rows))
     found = {kind: words for kind, words in KINDS.items() if kind in present}
     return (
-        found | {EVERY_KIND: "all tensors"}
+        found | {EVERY_KIND: say("all tensors")}
         if len(found) > 1
-        else found or {EVERY_KIND: "all tensors"}
+        else found or {EVERY_KIND: say("all tensors")}
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis.views_rows import SEVERITY, under, worst_first
+from language import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def _nodes(
     kept = {node.path for node in ranked[: leaves - 1]}
     rest = [node for node in children if node.path not in kept]
     others = Node(
-        f"{at}.…", at, f"{len(rest)} others", sum(n.elements for n in rest),
+        f"{at}.…", at, say("{rest} others", rest=len(rest)), sum(n.elements for n in rest),
         max((n.added for n in rest), default=0.0), max(n.total for n in rest),
         max((n.verdict for n in rest), key=lambda v: SEVERITY[v]),
         sum(n.inside for n in rest), False,

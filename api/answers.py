@@ -9,9 +9,11 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+import language
 from core.errors import ExplorerError, NotHereError
 from store.manifest import UploadTooLargeError
 
+LANGUAGE = "x-px-language"  # header of a request whose answer a page will show
 Handler = Callable[[Request], Awaitable[Response]]
 S = TypeVar("S")
 
@@ -23,8 +25,8 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 
 def refusal(message: str, status: int, *, hint: str = "") -> JSONResponse:
-    """An answer that says what is wrong and what to do."""
-    return JSONResponse({"error": message, "hint": hint}, status)
+    """An answer that says what is wrong and what to do, in English unless a page asked."""
+    return JSONResponse({"error": language.told(message), "hint": language.told(hint)}, status)
 
 
 def told(
@@ -34,6 +36,7 @@ def told(
 
     @wraps(handler)
     async def answering(self: S, request: Request) -> Response:
+        language.use(request.headers.get(LANGUAGE, "en"))
         try:
             return await handler(self, request)
         except ExplorerError as error:

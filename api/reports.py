@@ -14,6 +14,7 @@ import report
 from api.answers import told
 from core.errors import ExplorerError, NotHereError
 from core.findings import Diagnosis
+from language import say
 from report.printing import pdf
 from store.workspace import Workspace
 
@@ -43,7 +44,10 @@ class Reports:
         """`report.html|md|xlsx|pdf`, by `names=redacted`, `worst=40`, `lang=zh`, `save=1`."""
         kind = request.path_params["kind"]
         if kind not in _KINDS:
-            raise NotHereError(f"There is no report as {kind!r}.", f"Known: {', '.join(_KINDS)}.")
+            raise NotHereError(
+                say("There is no report as {kind!r}.", kind=kind),
+                say("Known: {kinds}.", kinds=", ".join(_KINDS)),
+            )
         query = dict(request.query_params)
         return await run_sync(self._made, request.path_params["comparison_id"], kind, query)
 
@@ -72,7 +76,8 @@ def document_of(
     worst = query.get("worst", "40")
     if not worst.isdecimal() or not 1 <= int(worst) <= MOST:
         raise ExplorerError(
-            f"A report cannot list {worst!r} errors.", f"Ask for 1 to {MOST:,} of them."
+            say("A report cannot list {worst!r} errors.", worst=worst),
+            say("Ask for 1 to {most:,} of them.", most=MOST),
         )
     comparison = workspace.comparison(comparison_id)
     redactor = None

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from api.answers import refusal, told
 from core.errors import UploadError
+from language import say
 from store.manifest import UploadTooLargeError, manifest
 from store.uploads import SLICE, Received, Upload
 from store.workspace import Workspace
@@ -60,11 +61,15 @@ class UploadRoutes:
         except ClientDisconnect:
             return Response(status_code=400)
         except FileNotFoundError:
-            return refusal("The upload was cancelled.", 410)
+            return refusal(say("The upload was cancelled."), 410)
         except OSError as error:
             return _not_written(error)
         if digest != request.headers.get(DIGEST):
-            return refusal(f"Slice {number} arrived damaged.", 422, hint="Send it again.")
+            return refusal(
+                say("Slice {number} arrived damaged.", number=number),
+                422,
+                hint=say("Send it again."),
+            )
         await run_sync(upload.mark, number)
         return Response(status_code=204)
 
@@ -95,7 +100,7 @@ class UploadRoutes:
         try:
             files = json.loads(body)["files"]
         except (ValueError, KeyError, TypeError):
-            raise UploadError("The upload's list of files is malformed.") from None
+            raise UploadError(say("The upload's list of files is malformed.")) from None
         checked = manifest(user, files, max_total=workspace.max_upload)
         begun = workspace.uploads.begin(checked)
         is_complete = isinstance(begun, Received)
@@ -138,13 +143,17 @@ async def _receive(request: Request, upload: Upload, begin: int, end: int) -> st
     async for part in request.stream():
         block += part
         if at + len(block) > end:
-            raise UploadError(f"More than the {end - begin} bytes of this slice were sent.")
+            raise UploadError(
+                say("More than the {end} bytes of this slice were sent.", end=end - begin)
+            )
         if len(block) >= _BLOCK:
             full, block = block, bytearray()
             await run_sync(put, at, full)
             at += len(full)
     if at + len(block) != end:
-        raise UploadError(f"Fewer than the {end - begin} bytes of this slice were sent.")
+        raise UploadError(
+            say("Fewer than the {end} bytes of this slice were sent.", end=end - begin)
+        )
     await run_sync(put, at, block)
     return digest.hexdigest()
 
@@ -154,14 +163,20 @@ async def _limited_body(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > _MAX_MANIFEST:
-            raise UploadTooLargeError("The list of files is too long.", "Upload fewer files.")
+            raise UploadTooLargeError(
+                say("The list of files is too long."), say("Upload fewer files.")
+            )
     return bytes(body)
 
 
 def _forbidden() -> Response:
-    return refusal("The upload token is missing or too old.", 403, hint="Reload the page.")
+    return refusal(
+        say("The upload token is missing or too old."), 403, hint=say("Reload the page.")
+    )
 
 
 def _not_written(error: OSError) -> Response:
-    hint = "Free some space on the server; the upload then goes on where it stopped."
-    return refusal(f"The server cannot write: {error.strerror}.", 507, hint=hint)
+    hint = say("Free some space on the server; the upload then goes on where it stopped.")
+    return refusal(
+        say("The server cannot write: {strerror}.", strerror=error.strerror), 507, hint=hint
+    )

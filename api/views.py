@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from analysis.export import comparison_json
 from analysis.export_findings import diagnosis_json
 from api.answers import refusal, told
+from language import say
 from store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -29,8 +30,8 @@ class Views:
         try:
             await run_sync(self._check)
         except (OSError, SQLAlchemyError):
-            _log.exception("the workspace is not usable")
-            return refusal("The workspace cannot be read or written.", 503)
+            _log.exception(say("the workspace is not usable"))
+            return refusal(say("The workspace cannot be read or written."), 503)
         return JSONResponse({"ok": True})
 
     @told

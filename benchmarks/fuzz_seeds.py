@@ -204,10 +204,17 @@ def documents(folder: Path) -> None:
 
 @seed
 def logs(folder: Path) -> None:
-    """Text of Paddle and torchtitan."""
+    """Logs of Paddle, torchtitan and DebugMode."""
     (folder / "worker_gpu.0").write_text(PADDLE * 3)
     (folder / "md5.log").write_text("".join(f"relu_{n}: {'0a' * 16}\n" for n in range(4)))
     (folder / "rank_0_activations.log").write_text(TITAN * 2)
+    number = {"type": "tuple", "items": [{"type": "scalar", "value": 1.5}]}
+    log = {"type": "dict", "items": [["hash", number]]}
+    call = {"type": "op", "op_name": "aten::relu", "args_str": "t: f32[2]", "call_depth": 2}
+    module = {"type": "annotate", "header": "nn.Mod", "tag": "M.fc", "call_depth": 1}
+    calls = [module, {**call, "log": log, "output_str": "  ->  t: f32[2]"}]
+    known = {"format": "torch.utils._debug_mode.DebugMode.logs", "version": 1}
+    _json(folder / "debug.json", {**known, "logs": calls})
 
 
 @seed

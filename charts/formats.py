@@ -61,10 +61,15 @@ def _said(name: str, loss: Loss) -> str:
     scheme = SCHEMES[loss.scheme]
     lines = [
         f"<b>{for_html(name)}</b>",
-        f"{scheme.label}: SQNR {db(loss.sqnr_db)}, {_('at best')} {db(scheme.ideal_db)}",
-        f"{_('relative L2')} {error(loss.relative_l2)}",
-        f"{_('out of range')} {share(loss.saturated, 1)}",
-        f"{_('to zero')} {share(loss.underflow, 1)}",
+        _(
+            "{format}: SQNR {db}, at best {best}",
+            format=scheme.label,
+            db=db(loss.sqnr_db),
+            best=db(scheme.ideal_db),
+        ),
+        _("relative L2 {value}", value=error(loss.relative_l2)),
+        _("out of range {share}", share=share(loss.saturated, 1)),
+        _("to zero {share}", share=share(loss.underflow, 1)),
     ]
     return "<br>".join(lines)
 

@@ -15,6 +15,7 @@ from charts.names import for_html
 from charts.template import figure
 from charts.tokens import MARKS, Theme, faded
 from core.numbers import times_floor
+from language import _
 
 ROW = 84  # pixels a candidate
 _POINTS = 600
@@ -45,7 +46,7 @@ def paths(tables: Mapping[str, pd.DataFrame], *, theme: Theme) -> go.Figure:
             text=f"<b>{for_html(label, 60)}</b>", showarrow=False,
             font={"size": 12, "color": theme.text},
         )  # fmt: skip
-    chart.update_xaxes(showticklabels=False, ticks="", title_text="execution order")
+    chart.update_xaxes(showticklabels=False, ticks="", title_text=_("execution order"))
     return chart
 
 
@@ -61,8 +62,8 @@ def _points(chart: go.Figure, rows: pd.DataFrame, axis: str, label: str, theme: 
             x=some["x"], y=some["y"], yaxis=f"y{axis}", mode="markers", marker=look,
             customdata=_hover(some, label), selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
-            hovertemplate="<b>%{customdata[2]}</b><br>%{customdata[3]}<br>click to open"
-            "<extra></extra>",
+            hovertemplate="<b>%{customdata[2]}</b><br>%{customdata[3]}<br>"
+            + f"{_('click to open')}<extra></extra>",
         )  # fmt: skip
 
 
@@ -72,7 +73,10 @@ def _mark(verdict: str, size: int, colour: str) -> dict[str, object]:
 
 def _hover(rows: pd.DataFrame, label: str) -> np.ndarray:
     names = [for_html(str(operator)) for operator in rows["operator"]]
-    values = [f"{for_html(label, 60)}: {times_floor(v)} floor" for v in rows["times_floor"]]
+    values = [
+        _("{label}: {times} floor", label=for_html(label, 60), times=times_floor(v))
+        for v in rows["times_floor"]
+    ]
     tensors = rows["tensor"].astype(str)
     labels = np.full(len(rows), label, object)
     return np.stack([labels, tensors, np.array(names, object), np.array(values, object)], axis=1)

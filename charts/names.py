@@ -1,4 +1,7 @@
-"""How names from dumps are written. They are untrusted text: all that is shown passes here."""
+"""How names from dumps are written. They are untrusted text: all that is shown passes here.
+
+What was said by `say` is told here, in the language of whom it is shown to.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from language import Said, _, told
+
 LIMIT = 120
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=])")
 _NUMBER = re.compile(r"\d+")
@@ -14,7 +19,8 @@ _NUMBER = re.compile(r"\d+")
 
 def plain(name: str, limit: int = LIMIT) -> str:
     """The name without control and bidirectional-format characters, cut at `limit` characters."""
-    kept = "".join(c for c in name if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp"))
+    text = told(name) if isinstance(name, Said) else name
+    kept = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp"))
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
 
 
@@ -81,10 +87,11 @@ def pattern(paths: Iterable[str]) -> str:
     names = list(dict.fromkeys(paths))
     shapes = {_NUMBER.sub("#", name) for name in names}
     if not names or len(names) == 1 or len(shapes) > 1:
-        return names[0] + (f" and {len(names) - 1} more" if names[1:] else "") if names else ""
+        more = len(names) - 1
+        return _("{name} and {n} more", name=names[0], n=more) if more > 0 else "".join(names)
     columns = list(zip(*(map(int, _NUMBER.findall(name)) for name in names), strict=True))
     ranges = iter(_range(column) for column in columns)
-    return _NUMBER.sub(lambda _: next(ranges), names[0])
+    return _NUMBER.sub(lambda _found: next(ranges), names[0])
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.comparison import Verdict
+from language import say
 
 Mode = Literal["light", "dark"]
 Scale = tuple[str, ...]
@@ -131,11 +132,13 @@ class Mark:
 
 _CIRCLE = "M6 2.5a3.5 3.5 0 1 0 0 7a3.5 3.5 0 1 0 0-7Z"
 MARKS: Mapping[Verdict, Mark] = {
-    "fault": Mark("Fault", "◆", "diamond", "M6 .8 11.2 6 6 11.2 .8 6Z"),
-    "watch": Mark("Watch", "▲", "triangle-up", "M6 1 11.4 10.6H.6Z"),
-    "inherited": Mark("Inherited", "→", "triangle-right", "M2 6h6M6 3l3 3-3 3", filled=False),
-    "rounding": Mark("Rounding", "●", "circle", _CIRCLE),
-    "uncompared": Mark("Uncompared", "◌", "circle-open-dot", _CIRCLE, filled=False, dash="1.8 1.6"),
+    "fault": Mark(say("Fault"), "◆", "diamond", "M6 .8 11.2 6 6 11.2 .8 6Z"),
+    "watch": Mark(say("Watch"), "▲", "triangle-up", "M6 1 11.4 10.6H.6Z"),
+    "inherited": Mark(say("Inherited"), "→", "triangle-right", "M2 6h6M6 3l3 3-3 3", filled=False),
+    "rounding": Mark(say("Rounding"), "●", "circle", _CIRCLE),
+    "uncompared": Mark(
+        say("Uncompared"), "◌", "circle-open-dot", _CIRCLE, filled=False, dash="1.8 1.6"
+    ),
 }
 
 

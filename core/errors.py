@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from language import sentences
+
 
 class ExplorerError(Exception):
     """Something the user can fix: the message says what and where, `hint` what to do about it."""
@@ -12,7 +14,7 @@ class ExplorerError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}".strip()
+        return sentences((self.message, self.hint))
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         return type(self), (self.message, self.hint)  # crosses process boundaries whole

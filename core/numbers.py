@@ -1,7 +1,8 @@
 """How numbers are written, everywhere: pages, charts, reports, command line.
 
 Every function takes a value and returns text. Undefined (NaN) is an en dash, never 0 and never
-blank. Minus signs are true minus signs, thousands are grouped with a comma.
+blank. Minus signs are true minus signs, thousands are grouped with a comma, as both languages do;
+durations, ages, dates and percentages are written as the language spoken has them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import math
 from datetime import datetime, timedelta
 
 import numpy as np
+
+from language import _, day
 
 UNDEFINED = "–"
 MINUS = "−"
@@ -129,27 +132,27 @@ def duration(seconds: float) -> str:
     if math.isnan(seconds):
         return UNDEFINED
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return _("{n} s", n=f"{seconds:.1f}")
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return _("{n} s", n=whole)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return _("{m} min {s} s", m=whole // 60, s=whole % 60)
+    return _("{h} h {m} min", h=whole // 3600, m=whole % 3600 // 60)
 
 
 def ago(then: datetime, now: datetime) -> str:
     """Relative below two days (`2 min ago`, `yesterday`), then the date (`27 Nov 2024`)."""
     passed = now - then
     if passed < timedelta(minutes=1):
-        return "just now"
+        return _("just now")
     if passed < timedelta(hours=1):
-        return f"{passed // timedelta(minutes=1)} min ago"
+        return _("{n} min ago", n=passed // timedelta(minutes=1))
     if passed < timedelta(days=1):
-        return f"{passed // timedelta(hours=1)} h ago"
+        return _("{n} h ago", n=passed // timedelta(hours=1))
     if passed < timedelta(days=2):
-        return "yesterday"
-    return f"{then.day} {then:%b}" if then.year == now.year else f"{then.day} {then:%b %Y}"
+        return _("yesterday")
+    return day(then, year=then.year != now.year)
 
 
 def share(part: float, whole: float) -> str:
@@ -158,14 +161,14 @@ def share(part: float, whole: float) -> str:
         return UNDEFINED
     percent = 100 * part / whole
     if part in (0, whole):
-        return f"{percent:.0f} %"
+        return _("{n} %", n=f"{percent:.0f}")
     if percent < 0.1:
-        return "< 0.1 %"
+        return _("< 0.1 %")
     if percent > 99.9:
-        return "> 99.9 %"
-    return f"{percent:.1f} %" if percent < 1 or percent > 99 else f"{percent:.0f} %"
+        return _("> 99.9 %")
+    return _("{n} %", n=f"{percent:.{int(percent < 1 or percent > 99)}f}")
 
 
 def shape(dims: tuple[int, ...]) -> str:
     """`1 × 8 × 384`; a 0-d tensor is `scalar`."""
-    return " × ".join(map(str, dims)) or "scalar"
+    return " × ".join(map(str, dims)) or _("scalar")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.errors import NotHereError
 from core.tensors import TensorInfo
+from language import say
 
 Array = NDArray[Any]
 Selection = tuple[int | slice, ...]
@@ -73,8 +74,13 @@ class Run:
             return self.tensors[tensor_id]
         except KeyError:
             near = difflib.get_close_matches(tensor_id, self.tensors, n=3)
-            hint = f"Nearest names: {', '.join(near)}." if near else ""
-            raise NotHereError(f"{self.label} holds no tensor {tensor_id!r}.", hint) from None
+            hint = say("Nearest names: {near}.", near=", ".join(near)) if near else ""
+            raise NotHereError(
+                say(
+                    "{label} holds no tensor {tensor_id!r}.", label=self.label, tensor_id=tensor_id
+                ),
+                hint,
+            ) from None
 
     def chunks(self, tensor_id: str, elements: int = 1 << 20, start: int = 0) -> Iterator[Array]:
         """Values of a tensor as flat row-major stretches of `elements`, the last one shorter.

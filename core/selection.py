@@ -6,11 +6,12 @@ import re
 
 from core.errors import SelectionError
 from core.runs import Selection
+from language import say
 
 _PART = re.compile(
     r"(?P<index>-?\d+)|(?P<start>-?\d+)?\s*:\s*(?P<stop>-?\d+)?\s*(?::\s*(?P<step>-?\d+)?)?"
 )
-_HINT = "Write one index or range an axis, as in `0, 2:5` or `:, ::4`."
+_HINT = say("Write one index or range an axis, as in `0, 2:5` or `:, ::4`.")
 _LONGEST = 400  # of text; 32 axes of three numbers need less
 
 
@@ -20,7 +21,7 @@ def selection_from_text(text: str, *, shape: tuple[int, ...] | None = None) -> S
     With a shape, an index outside it or an axis too many is a SelectionError too.
     """
     if len(text) > _LONGEST:
-        raise SelectionError("The selection is too long.", _HINT)
+        raise SelectionError(say("The selection is too long."), _HINT)
     bare = text.strip().removeprefix("[").removesuffix("]").strip().removesuffix(",")
     selection = tuple(_part(part.strip()) for part in bare.split(",")) if bare else ()
     if shape is not None:
@@ -47,7 +48,12 @@ def axes_of(selection: Selection, shape: tuple[int, ...]) -> tuple[int | range, 
     """
     if len(selection) > len(shape):
         raise SelectionError(
-            f"The selection has {len(selection)} axes, the tensor {len(shape)}.", _HINT
+            say(
+                "The selection has {selection} axes, the tensor {shape}.",
+                selection=len(selection),
+                shape=len(shape),
+            ),
+            _HINT,
         )
     full = selection + (slice(None),) * (len(shape) - len(selection))
     return tuple(_axis(part, axis, shape) for axis, part in enumerate(full))
@@ -56,13 +62,15 @@ def axes_of(selection: Selection, shape: tuple[int, ...]) -> tuple[int | range, 
 def _part(text: str) -> int | slice:
     match = _PART.fullmatch(text)
     if match is None:
-        raise SelectionError(f"The selection holds {text!r}, which is no index or range.", _HINT)
+        raise SelectionError(
+            say("The selection holds {text!r}, which is no index or range.", text=text), _HINT
+        )
     if match["index"] is not None:
         return int(match["index"])
     bounds = (match["start"], match["stop"], match["step"])
     start, stop, step = (None if value is None else int(value) for value in bounds)
     if step == 0:
-        raise SelectionError("A range cannot have the step 0.", _HINT)
+        raise SelectionError(say("A range cannot have the step 0."), _HINT)
     return slice(start, stop, step)
 
 
@@ -72,7 +80,14 @@ def _axis(part: int | slice, axis: int, shape: tuple[int, ...]) -> int | range:
         return range(*part.indices(length))
     if not -length <= part < length:
         raise SelectionError(
-            f"Index {part} is outside axis {axis}, which has {length} elements.",
-            f"Use 0 to {length - 1}." if length else "Use a range such as `:`.",
+            say(
+                "Index {part} is outside axis {axis}, which has {length} elements.",
+                part=part,
+                axis=axis,
+                length=length,
+            ),
+            say("Use 0 to {length}.", length=length - 1)
+            if length
+            else say("Use a range such as `:`."),
         )
     return part % length

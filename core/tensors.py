@@ -21,23 +21,25 @@ _SLOT_LABELS: Mapping[tuple[str, str], str] = {
 class TensorSummary:
     """What a dump says of a tensor whose values it does not hold; None where it says nothing.
 
-    Extremes, mean and L2 norm are over all elements, non-finite ones included, as the writer of the
-    dump computed them. `resolution` is the relative error with which it wrote them down. `checksum`
-    is equal for equal bytes (`crc32:4799de0f`), "" where there is none; those of different kinds
-    say nothing together.
+    Extremes, mean, L2 norm and mean magnitude are over all elements, non-finite ones included, as
+    the writer of the dump computed them. `resolution` is the relative error with which it wrote
+    them down. `checksum` is equal for equal bytes (`crc32:4799de0f`), "" where there is none; those
+    of different kinds say nothing together.
     """
 
     minimum: float | None = None
     maximum: float | None = None
     mean: float | None = None
     norm: float | None = None
+    magnitude: float | None = None
     resolution: float = 0.0
     checksum: str = ""
 
     @property
     def has_statistics(self) -> bool:
         """Whether it says anything but a checksum."""
-        return any(v is not None for v in (self.minimum, self.maximum, self.mean, self.norm))
+        numbers = (self.minimum, self.maximum, self.mean, self.norm, self.magnitude)
+        return any(number is not None for number in numbers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,34 @@ it up to date with the code.
 """
 
 from language.catalogue import LANGUAGES, current, use
-from language.said import Said, say, told, translated, translated_many
+from language.dates import day
+from language.said import (
+    Said,
+    listing,
+    restored,
+    say,
+    say_many,
+    sentences,
+    told,
+    translated,
+    translated_many,
+)
 
 _ = translated
 n_ = translated_many
 
-__all__ = ["LANGUAGES", "Said", "_", "current", "n_", "say", "told", "use"]
+__all__ = [
+    "LANGUAGES",
+    "Said",
+    "_",
+    "current",
+    "day",
+    "listing",
+    "n_",
+    "restored",
+    "say",
+    "say_many",
+    "sentences",
+    "told",
+    "use",
+]

@@ -49,8 +49,7 @@ def _messages(code: str) -> Mapping[str, str]:
         catalogue = read_po(file, locale=LOCALES[code])
     found: dict[str, str] = {}
     for message in catalogue:
-        key = message.id[0] if isinstance(message.id, tuple | list) else message.id
+        keys = message.id if isinstance(message.id, tuple | list) else (message.id,)
         text = message.string[0] if isinstance(message.string, tuple | list) else message.string
-        if key and text:
-            found[key] = text
+        found |= {key: text for key in keys if key and text}
     return found

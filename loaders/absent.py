@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from core.errors import NotHereError
 from core.runs import Array, Selection
 from core.tensors import TensorSummary
+from language import say
 from loaders.part import RefusedError
 
 _SIZE = re.compile(r"torch\.Size\(\[((?:\d{1,14}(?:,\s*)?){0,64})\]\)")
@@ -44,8 +45,10 @@ class Absent:
         raise self._error()
 
     def _error(self) -> NotHereError:
-        hint = "Dump again with values to look inside; statistics are compared as they are."
-        return NotHereError(f"The dump holds no values of {self.where}, only statistics.", hint)
+        hint = say("Dump again with values to look inside; statistics are compared as they are.")
+        return NotHereError(
+            say("The dump holds no values of {where}, only statistics.", where=self.where), hint
+        )
 
 
 def told(value: Any) -> float | None:
@@ -66,7 +69,7 @@ def lengths(shape: Any, where: str) -> tuple[int, ...]:
     """A shape that a dump states; RefusedError where no tensor can have it."""
     stated = shape if isinstance(shape, list) else [None]
     if len(stated) > 64 or not all(type(n) is int and 0 <= n < 1 << 48 for n in stated):
-        raise RefusedError("damaged", where, "its stated shape is impossible.")
+        raise RefusedError("damaged", where, say("its stated shape is impossible."))
     return tuple(stated)
 
 

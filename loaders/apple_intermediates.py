@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.tensors import Pass, Slot
+from language import say
 from loaders.documents import read_json
 from loaders.names import natural_key, shown
 from loaders.naming import Gathering, Naming, Stored
@@ -41,7 +42,7 @@ def open_file(file: DumpFile) -> Part:
     """
     document = read_json(file)
     if not isinstance(document, dict):
-        raise RefusedError("damaged", file.name, "it is no table of tensors.")
+        raise RefusedError("damaged", file.name, say("it is no table of tensors."))
     gathering = Gathering(file, recorded=True)
     for group in _GROUPS:
         found = document.get(group)
@@ -80,7 +81,7 @@ def _array(file: DumpFile, node: str, said: Any) -> Stored:
     found = file.beside.get(shown(path)) if isinstance(path, str) else None
     if found is None:
         where = f"{file.name}: {shown(node)[:200]}"
-        raise RefusedError("gone", where, "its array is not in the folder data.")
+        raise RefusedError("gone", where, say("its array is not in the folder data."))
     return npy_tensor(found, dtype if isinstance(dtype, str) else None)
 
 

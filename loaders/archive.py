@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from language import say
 from loaders.names import escaped
 from loaders.part import DumpFile, RefusedError
 from loaders.stretches import FileBytes, bytes_at
@@ -67,13 +68,15 @@ def _directory(descriptor: int, bytes_: FileBytes) -> list[zipfile.ZipInfo]:
     if bytes_.size >= len(SIGNATURE):
         start = bytes_at(descriptor, 0, len(SIGNATURE), bytes_)
         if start not in (SIGNATURE, _NO_MEMBERS):
-            raise RefusedError("unknown-format", file.name, "it is no zip archive.")
+            raise RefusedError("unknown-format", file.name, say("it is no zip archive."))
     _refuse_long_directory(descriptor, bytes_)
     try:
         with os.fdopen(os.dup(descriptor), "rb") as stream, zipfile.ZipFile(stream) as archive:
             return archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, struct.error) as error:
-        raise RefusedError("damaged", file.name, f"its directory: {error}.") from error
+        raise RefusedError(
+            "damaged", file.name, say("its directory: {error}.", error=error)
+        ) from error
 
 
 def _refuse_long_directory(descriptor: int, bytes_: FileBytes) -> None:
@@ -82,31 +85,35 @@ def _refuse_long_directory(descriptor: int, bytes_: FileBytes) -> None:
     tail = bytes_at(descriptor, tail_at, bytes_.size - tail_at, bytes_)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or at + _END.size > len(tail):
-        reason = "an archive without its directory, which stands at the end."
-        raise RefusedError("truncated", bytes_.file.name, reason, "Copy the file again.")
+        reason = say("an archive without its directory, which stands at the end.")
+        raise RefusedError("truncated", bytes_.file.name, reason, say("Copy the file again."))
     _, _, _, _, count, nbytes, _, _ = _END.unpack_from(tail, at)
     if at >= _END64_AT.size and tail[at - _END64_AT.size :].startswith(b"PK\x06\x07"):
         _, _, end64_at, _ = _END64_AT.unpack_from(tail, at - _END64_AT.size)
         if end64_at + _END64.size > bytes_.size:
-            raise RefusedError("damaged", bytes_.file.name, "its directory lies outside the file.")
+            raise RefusedError(
+                "damaged", bytes_.file.name, say("its directory lies outside the file.")
+            )
         end64 = _END64.unpack(bytes_at(descriptor, end64_at, _END64.size, bytes_))
         count, nbytes = end64[7], end64[8]
     limits = bytes_.file.limits
     if max(count, nbytes // 46) > limits.objects or nbytes > limits.document:
-        raise RefusedError("objects", bytes_.file.name, f"it lists {count} members.")
+        raise RefusedError(
+            "objects", bytes_.file.name, say("it lists {count} members.", count=count)
+        )
 
 
 def _member(descriptor: int, bytes_: FileBytes, info: zipfile.ZipInfo) -> Member:
     name = info.filename
     where = f"{bytes_.file.name}: {escaped(name.encode('utf-8', 'surrogateescape'))}"
     if info.header_offset < 0 or info.header_offset + _LOCAL.size > bytes_.size:
-        raise RefusedError("truncated", where, "it lies beyond the end of the file.")
+        raise RefusedError("truncated", where, say("it lies beyond the end of the file."))
     head = _LOCAL.unpack(bytes_at(descriptor, info.header_offset, _LOCAL.size, bytes_))
     if head[0] != SIGNATURE:
-        raise RefusedError("damaged", where, "the directory points to something else.")
+        raise RefusedError("damaged", where, say("the directory points to something else."))
     offset = info.header_offset + _LOCAL.size + head[9] + head[10]
     if offset + info.compress_size > bytes_.size:
-        raise RefusedError("truncated", where, "it lies beyond the end of the file.")
+        raise RefusedError("truncated", where, say("it lies beyond the end of the file."))
     deflated = info.compress_type == zipfile.ZIP_DEFLATED
     sizes, mode = (info.compress_size, info.file_size), info.external_attr >> 16
     return Member(name, where, offset, *sizes, deflated, info.CRC, mode)
@@ -117,17 +124,19 @@ def _refuse(
 ) -> None:
     limits, where = file.limits, member.where
     if info.flag_bits & _ENCRYPTED:
-        raise RefusedError("filter", where, "it is encrypted.")
+        raise RefusedError("filter", where, say("it is encrypted."))
     if not member.deflated and info.compress_type != zipfile.ZIP_STORED:
-        raise RefusedError("filter", where, "it is packed in a way that is not known here.")
+        raise RefusedError("filter", where, say("it is packed in a way that is not known here."))
     if not member.deflated and member.stored != member.size:
-        raise RefusedError("damaged", where, "its two sizes contradict each other.")
+        raise RefusedError("damaged", where, say("its two sizes contradict each other."))
     if len(member.name) > limits.name:
-        raise RefusedError("name", where[:200], "its name is too long.")
+        raise RefusedError("name", where[:200], say("its name is too long."))
     if member.size > limits.ratio_from and member.size > limits.ratio * member.stored:
-        reason = f"it declares {member.size} bytes and stores {member.stored}."
+        reason = say(
+            "it declares {size} bytes and stores {stored}.", size=member.size, stored=member.stored
+        )
         raise RefusedError("ratio", where, reason)
     if member.name in known:
-        raise RefusedError("alias", where, "the archive has two members of this name.")
+        raise RefusedError("alias", where, say("the archive has two members of this name."))
     if info.header_offset < end:
-        raise RefusedError("overlap", where, "it lies on top of another member.")
+        raise RefusedError("overlap", where, say("it lies on top of another member."))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from core.runs import Problem
+from language import say
 from loaders.archive import SIGNATURE, Member, members_of
 from loaders.decompressed import Metered, is_compressed
 from loaders.limits import Limits
@@ -114,13 +115,15 @@ def _untar(unpacking: Unpacking, stream: Metered) -> None:
                 _add(unpacking, archive, info)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         code = "truncated" if "end of" in str(error) else "damaged"
-        raise RefusedError(code, file.name, f"its list of files: {error}.") from error
+        raise RefusedError(
+            code, file.name, say("its list of files: {error}.", error=error)
+        ) from error
 
 
 def _add(unpacking: Unpacking, archive: tarfile.TarFile, info: tarfile.TarInfo) -> None:
     unpacking.seen += 1
     if unpacking.seen > _FOLDERS_TOO * unpacking.file.limits.files:
-        what = f"it lists more than {unpacking.seen} members."
+        what = say("it lists more than {seen} members.", seen=unpacking.seen)
         raise RefusedError("objects", unpacking.file.name, what)
     if info.isdir():
         return
@@ -138,4 +141,4 @@ def _exactly(pieces: Iterator[bytes], size: int, where: str) -> Iterator[bytes]:
         size -= len(piece)
         yield piece
     if size > 0:
-        raise RefusedError("truncated", where, "it ends within a file.")
+        raise RefusedError("truncated", where, say("it ends within a file."))

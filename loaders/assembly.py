@@ -12,6 +12,7 @@ import blake3
 from core.errors import LoadError
 from core.runs import Array, Problem, Run, Selection
 from core.tensors import TensorInfo
+from language import say
 from loaders.listing import Listing
 from loaders.part import DumpFile, Part, Source
 
@@ -63,7 +64,9 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
         for info, source in _named(each.part, prefix)
     ]
     if not items:
-        raise LoadError(f"{label} holds no tensor that can be read.", _why(problems))
+        raise LoadError(
+            say("{label} holds no tensor that can be read.", label=label), _why(problems)
+        )
     items.sort(key=lambda item: (_first(item[0].step), _first(item[0].rank)))
     tensors: dict[str, TensorInfo] = {}
     sources: dict[str, Source] = {}
@@ -104,7 +107,7 @@ def _with_rank(part: Part, ranks: Mapping[int | None, list[int]]) -> Part:
         else (info, source)
         for info, source in part.items
     )
-    said = {"ranks": "processes in the order of their numbers"}
+    said = {"ranks": say("processes in the order of their numbers")}
     return replace(part, items=items, provenance={**part.provenance, **said})
 
 
@@ -185,11 +188,16 @@ def _provenance(opened: Sequence[Opened], listing: Listing) -> dict[str, str]:
 def _joined(values: list[str]) -> str:
     more = len(values) - _MOST_VALUES
     shown = ", ".join(values[:_MOST_VALUES])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return say("{name} and {n} more", name=shown, n=more) if more > 0 else shown
 
 
 def _why(problems: Sequence[Problem]) -> str:
     if not problems:
-        return "Give a folder or file with dumps."
+        return say("Give a folder or file with dumps.")
     first = problems[0]
-    return f"First of {len(problems)} problems: {first.where}: {first.message}"
+    return say(
+        "First of {problems} problems: {where}: {message}",
+        problems=len(problems),
+        where=first.where,
+        message=first.message,
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.tensors import Slot, TensorSummary
+from language import say
 from loaders.absent import Told, told, torch_size
 from loaders.documents import read_json
 from loaders.dtypes import canonical
@@ -103,7 +104,7 @@ def _values(file: DumpFile, path: str) -> Stored:
     found = file.beside.get(shown(path.removeprefix("./")))
     if found is None:
         where = f"{file.name}: {shown(path)[:200]}"
-        raise RefusedError("gone", where, "this file of values is not beside it.")
+        raise RefusedError("gone", where, say("this file of values is not beside it."))
     return safetensors_tensor(found, _KEY)
 
 
@@ -112,13 +113,13 @@ def _printed(said: Mapping[str, Any], where: str) -> Told:
     dtype = canonical(str(said.get("dtype")))
     shape = torch_size(str(said.get("shape")))
     if dtype is None or shape is None:
-        raise RefusedError("damaged", where, "its shape or dtype cannot be understood.")
+        raise RefusedError("damaged", where, say("its shape or dtype cannot be understood."))
     stated = {key: _NUMBER.match(str(said.get(key))) for key in ("min", "max", "mean")}
     numbers = {key: told(match[1]) if match else None for key, match in stated.items()}
     summary = TensorSummary(numbers["min"], numbers["max"], numbers["mean"], resolution=_DIGITS)
     if not summary.has_statistics:
-        reason = "it is printed, not saved, and has no statistics."
-        raise RefusedError("statistics-only", where, reason, "Dump with use_repr=False.")
+        reason = say("it is printed, not saved, and has no statistics.")
+        raise RefusedError("statistics-only", where, reason, say("Dump with use_repr=False."))
     return Told(shape, dtype, summary)
 
 

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from language import say
 from loaders.part import RefusedError
 from loaders.stretches import FileBytes
 
@@ -102,10 +103,10 @@ class Metered:
         self.made += made
         self._allowed -= made
         if self.made > self._most:
-            reason = f"it unpacks to more than {self._most} bytes."
+            reason = say("it unpacks to more than {most} bytes.", most=self._most)
             raise RefusedError("ratio", self._file.file.name, reason)
         if self._allowed < 0:
-            reason = "it holds a header longer than any archive of a dump needs."
+            reason = say("it holds a header longer than any archive of a dump needs.")
             raise RefusedError("objects", self._file.file.name, reason)
 
     def _some(self, most: int) -> bytes:
@@ -116,11 +117,11 @@ class Metered:
                 return b""
             data = self._raw(_PIECE) if self._machine.needs_input else b""
             if self._machine.needs_input and not data:
-                raise RefusedError("truncated", self._file.file.name, "it ends too early.")
+                raise RefusedError("truncated", self._file.file.name, say("it ends too early."))
             try:
                 made: bytes = self._machine.decompress(data, most)
             except (lzma.LZMAError, zlib.error, OSError, ValueError, EOFError) as error:
-                reason = "it cannot be decompressed."
+                reason = say("it cannot be decompressed.")
                 raise RefusedError("inflate", self._file.file.name, reason) from error
             if made:
                 return made

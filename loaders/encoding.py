@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.runs import Array
+from language import say
 from loaders.dtypes import BITS, holds, numpy_type
 from loaders.part import RefusedError
 
@@ -45,13 +46,20 @@ def meant(file: np.dtype[Any], storage: str, logical: str | None, where: str) ->
     fits = logical is not None and BITS.get(logical) == file.itemsize
     if storage == "opaque":
         if logical is None or not fits:
-            reason = f"it holds opaque elements of {file.itemsize} bytes without a fitting dtype."
-            hint = "Say what they are in an attribute `dtype`, for example `bfloat16`."
+            reason = say(
+                "it holds opaque elements of {itemsize} bytes without a fitting dtype.",
+                itemsize=file.itemsize,
+            )
+            hint = say("Say what they are in an attribute `dtype`, for example `bfloat16`.")
             raise RefusedError("dtype", where, reason, hint)
         return Encoding(file, logical, logical, numpy_type(logical))
     logical = logical or storage
     if fits and file.kind in "iu" and storage != logical:
         return Encoding(file, storage, logical, numpy_type(logical))
     if not holds(storage, logical):
-        raise RefusedError("dtype", where, f"it declares {logical} but stores {storage}.")
+        raise RefusedError(
+            "dtype",
+            where,
+            say("it declares {logical} but stores {storage}.", logical=logical, storage=storage),
+        )
     return Encoding(file, storage, logical, numpy_type(storage))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.errors import LoadError
 from core.runs import Problem, Run
+from language import say
 from loaders.assembly import Opened, Stamp, assembled
 from loaders.claims import claimed
 from loaders.limits import Limits
@@ -39,7 +40,9 @@ def open_run(
     try:
         root = path.resolve(strict=True)  # the user's own link is followed, links inside are not
     except (OSError, RuntimeError) as error:
-        raise LoadError(f"There is no dump at {path}.", "Check the path.") from error
+        raise LoadError(
+            say("There is no dump at {path}.", path=path), say("Check the path.")
+        ) from error
     listing = expanded(listed(root, limits or Limits()), scratch)
     unread: Counter[str] = Counter()
     opened = []
@@ -69,7 +72,7 @@ def _part(
             part = templated(part, file, meaning)
         return Opened(file, part, (stamp(file.name, status), *beside))
     if looks_like_dump(file.path):
-        what = "it is empty." if not head else "its content is of no format known here."
+        what = say("it is empty.") if not head else say("its content is of no format known here.")
         listing.problems.append(Problem("unknown-format", file.name, what))
     elif holds_tensors(file.path):  # worth a word, not one a file
         unread[file.path.suffix.lower()] += 1
@@ -97,7 +100,11 @@ def _first_look(file: DumpFile) -> tuple[os.stat_result, bytes]:
 def _unread_problems(unread: Counter[str]) -> list[Problem]:
     known = ", ".join(loader.title for loader in _titles())
     return [
-        Problem("unknown-format", f"*{suffix}", f"{count} files are not read. Known: {known}.")
+        Problem(
+            "unknown-format",
+            f"*{suffix}",
+            say("{count} files are not read. Known: {known}.", count=count, known=known),
+        )
         for suffix, count in sorted(unread.items())
     ]
 

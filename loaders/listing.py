@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.errors import LoadError
 from core.runs import Problem
+from language import say
 from loaders.limits import Limits
 from loaders.names import escaped, natural_key
 from loaders.part import DumpFile
@@ -46,7 +47,7 @@ def listed(root: Path, limits: Limits) -> Listing:
         _visit(root, (), listing, limits)
         return listing
     if not root.is_file():
-        raise LoadError(f"{_shown(root)} is neither a folder nor a file.")
+        raise LoadError(say("{root} is neither a folder nor a file.", root=_shown(root)))
     listing.files.append(DumpFile(root, _shown(root), limits))
     return listing
 
@@ -57,14 +58,18 @@ def _visit(folder: Path, above: tuple[str, ...], listing: Listing, limits: Limit
         if path.name.startswith("."):
             listing.ignored += 1
         elif path.is_symlink():
-            _refuse(path, name, "symlink", "it is a symbolic link, which is not followed.", listing)
+            _refuse(
+                path, name, "symlink", say("it is a symbolic link, which is not followed."), listing
+            )
         elif path.is_dir():
             if len(above) < limits.depth:
                 _visit(path, (*above, _shown(path)), listing, limits)
             else:
-                listing.problems.append(Problem("depth", name, "folders are nested too deep here."))
+                listing.problems.append(
+                    Problem("depth", name, say("folders are nested too deep here."))
+                )
         elif not path.is_file():
-            _refuse(path, name, "not-regular-file", "it is not a regular file.", listing)
+            _refuse(path, name, "not-regular-file", say("it is not a regular file."), listing)
         elif len(listing.files) < limits.files:
             listing.files.append(DumpFile(path, name, limits))
         else:

@@ -10,6 +10,7 @@ from typing import Any
 
 from core.runs import Problem
 from core.tensors import Pass, Slot
+from language import say
 from loaders.documents import read_json
 from loaders.msprobe_names import Entry, entries
 from loaders.msprobe_statistics import described_only
@@ -75,7 +76,11 @@ class _Reading:
     def _checked(self, leaf: Leaf) -> Stored:
         stored, shape = self._stored(leaf.said), leaf.said.get("shape")
         if isinstance(shape, list) and tuple(shape) != stored.shape:
-            what = f"dump.json says the shape is {shape}, its file holds {list(stored.shape)}."
+            what = say(
+                "dump.json says the shape is {shape}, its file holds {shape2}.",
+                shape=shape,
+                shape2=list(stored.shape),
+            )
             problem = Problem("shape", f"{self.file.name}: {shown(leaf.told)}", what)
             self.gathering.problems.append(problem)
         return stored
@@ -102,7 +107,7 @@ class _Reading:
         where = f"{self.file.name}: {shown(name)}"
         file = self.file.beside.get(f"{_DATA}{shown(name)}")
         if file is None:
-            reason = "dump.json names this file; it is not in dump_tensor_data."
+            reason = say("dump.json names this file; it is not in dump_tensor_data.")
             raise RefusedError("gone", where[:300], reason)
         declared = said.get("dtype") if isinstance(said.get("dtype"), str) else None
         return npy_tensor(file, declared) if name.endswith(".npy") else torch_tensor(file, declared)
@@ -121,7 +126,7 @@ def open_file(file: DumpFile) -> Part:
     document = read_json(file)
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict):
-        raise RefusedError("damaged", file.name, "it has no entries under `data`.")
+        raise RefusedError("damaged", file.name, say("it has no entries under `data`."))
     parts = PurePosixPath(file.name).parts[:-1]
     gathering = Gathering(file, recorded=True)
     reading = _Reading(gathering, last_known(map(step_of, parts)), last_known(map(rank_of, parts)))
@@ -132,7 +137,9 @@ def open_file(file: DumpFile) -> Part:
             reading.add(leaf)
     provenance = _provenance(document)
     if reading.without_values:
-        provenance["values"] = f"statistics only for {reading.without_values} tensors"
+        provenance["values"] = say(
+            "statistics only for {without_values} tensors", without_values=reading.without_values
+        )
     process = next((int(m[1]) for part in reversed(parts) if (m := _PROCESS.fullmatch(part))), None)
     return gathering.part(provenance, process=process)
 
@@ -148,7 +155,7 @@ def _parents(file: DumpFile, problems: list[Problem]) -> dict[str, str | None]:
         problems.append(refusal.problem)
         return {}
     if not isinstance(tree, dict):
-        problems.append(Problem("damaged", construct.name, "it is not a tree of names."))
+        problems.append(Problem("damaged", construct.name, say("it is not a tree of names.")))
         return {}
     return {n: p if isinstance(p, str) else _first_text(p) for n, p in tree.items()}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.tensors import TensorSummary
+from language import say
 from loaders.absent import Told, lengths, rounding_of, told
 from loaders.dtypes import canonical
 from loaders.names import shown
@@ -23,7 +24,7 @@ def described_only(said: Mapping[str, Any], where: str) -> Told:
     dtype = said.get("dtype")
     logical = canonical(dtype) if isinstance(dtype, str) else None
     if logical is None:
-        raise RefusedError("dtype", where, "dump.json says no dtype known here.")
+        raise RefusedError("dtype", where, say("dump.json says no dtype known here."))
     checksum = said.get("md5")
     summary = TensorSummary(
         minimum=told(said.get("Min")),
@@ -34,5 +35,5 @@ def described_only(said: Mapping[str, Any], where: str) -> Told:
         checksum=f"md5:{shown(checksum[:_LONGEST_CHECKSUM])}" if isinstance(checksum, str) else "",
     )
     if not (summary.has_statistics or summary.checksum):
-        raise RefusedError("statistics-only", where, "dump.json says nothing of its values.")
+        raise RefusedError("statistics-only", where, say("dump.json says nothing of its values."))
     return Told(lengths(said.get("shape"), where), logical, summary)

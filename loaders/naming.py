@@ -8,6 +8,7 @@ from typing import Any
 
 from core.runs import Problem
 from core.tensors import Pass, Slot, TensorInfo
+from language import say
 from loaders.absent import Absent, Told
 from loaders.encoding import Encoding
 from loaders.names import last_known, only_counts, rank_of, step_of
@@ -145,4 +146,4 @@ def bounded(problems: Sequence[Problem], file: DumpFile) -> tuple[Problem, ...]:
     more = len(problems) - len(named)
     if not more:
         return named
-    return (*named, Problem("more", file.name, f"{more} more problems like these."))
+    return (*named, Problem("more", file.name, say("{more} more problems like these.", more=more)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from language import say
 from loaders.dtypes import canonical
 from loaders.encoding import Encoding, meant
 from loaders.part import RefusedError
@@ -42,7 +43,7 @@ def header_of(head: bytes, declared: str | None, where: str) -> Header:
     """
     shape, fortran, file, offset = _parsed(head, where)
     if len(shape) > 64 or any(length >= 1 << 48 for length in shape):
-        raise RefusedError("damaged", where, "its header declares an impossible shape.")
+        raise RefusedError("damaged", where, say("its header declares an impossible shape."))
     logical = None if declared is None else canonical(declared)
     encoding = _encoding(file, logical, where)
     strides, step = [], 1
@@ -62,14 +63,14 @@ def _parsed(head: bytes, where: str) -> tuple[tuple[int, ...], bool, np.dtype[An
     text, offset = _text(head, where)
     descr, fortran, shape = (pattern.search(text) for pattern in (_DESCR, _FORTRAN, _SHAPE))
     if not (fortran and shape) or (descr is None and b"descr" not in text):
-        raise RefusedError("damaged", where, "its header cannot be understood.")
+        raise RefusedError("damaged", where, say("its header cannot be understood."))
     try:
         file = np.dtype(descr[1].decode() if descr else "")
     except TypeError as error:
-        raise RefusedError("dtype", where, "it holds no plain numbers.") from error
+        raise RefusedError("dtype", where, say("it holds no plain numbers.")) from error
     lengths = shape[1].replace(b",", b" ").split()
     if not all(map(_LENGTH.fullmatch, lengths)):
-        raise RefusedError("damaged", where, "its header declares an impossible shape.")
+        raise RefusedError("damaged", where, say("its header declares an impossible shape."))
     return tuple(int(n.rstrip(b"L")) for n in lengths), fortran[1] == b"True", file, offset
 
 
@@ -82,13 +83,13 @@ def _text(head: bytes, where: str) -> tuple[bytes, int]:
     """The text of a header, and where it ends; its length has two bytes or, later on, four."""
     digits = {1: 2, 2: 4, 3: 4}.get(head[6] if len(head) > 6 else 1)
     if digits is None or not (head.startswith(SIGNATURE) or SIGNATURE.startswith(head)):
-        raise RefusedError("damaged", where, "its header is of no version known here.")
+        raise RefusedError("damaged", where, say("its header is of no version known here."))
     start = 8 + digits
     end = start + int.from_bytes(head[8:start], "little")
     if end > LONGEST:
-        raise RefusedError("damaged", where, "its header is too long.")
+        raise RefusedError("damaged", where, say("its header is too long."))
     if len(head) < start or len(head) < end:
-        raise RefusedError("truncated", where, "it ends within its header.")
+        raise RefusedError("truncated", where, say("it ends within its header."))
     return head[start:end], end
 
 
@@ -102,5 +103,9 @@ def _encoding(file: np.dtype[Any], logical: str | None, where: str) -> Encoding:
         return meant(np.dtype("u1"), "bool", logical, where)
     elif canonical(file.name) == file.name:
         return meant(file, file.name, logical, where)
-    what = "Python objects, which are never unpickled" if file.hasobject else f"{file.name[:40]!r}"
-    raise RefusedError("dtype", where, f"it holds {what}; this is no tensor.")
+    what = (
+        say("Python objects, which are never unpickled")
+        if file.hasobject
+        else f"{file.name[:40]!r}"
+    )
+    raise RefusedError("dtype", where, say("it holds {what}; this is no tensor.", what=what))

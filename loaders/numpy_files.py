@@ -6,6 +6,7 @@ import itertools
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from language import say
 from loaders import archive, npy_header
 from loaders.archive import Member, members_of
 from loaders.names import shown
@@ -72,7 +73,7 @@ def open_npz(file: DumpFile) -> Part:
 def _array(bytes_: FileBytes, member: Member) -> Stored:
     """An array of the archive: mapped where it is stored as it is, else inflated when read."""
     if not member.name.endswith(_SUFFIX):
-        raise RefusedError("unknown-format", member.where, "it is not called like an array.")
+        raise RefusedError("unknown-format", member.where, say("it is not called like an array."))
     header = header_of(_head(bytes_, member), None, member.where)
     if not member.deflated:
         source = strided(

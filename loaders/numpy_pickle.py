@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
 
+from language import say
 from loaders.dtypes import canonical
 from loaders.encoding import meant
 from loaders.naming import Stored
@@ -116,17 +117,19 @@ def array_of(bytes_: FileBytes, found: PickledArray, where: str) -> Stored:
     """A pickled array as it lies in the file."""
     dtype, piece = found.dtype, found.content
     if not isinstance(dtype, Dtype) or not isinstance(piece, Piece):
-        raise RefusedError("dtype", where, "it holds no plain numbers.")
+        raise RefusedError("dtype", where, say("it holds no plain numbers."))
     try:
         file = np.dtype(dtype.code)
     except (TypeError, ValueError) as error:
-        raise RefusedError("dtype", where, "it holds no plain numbers.") from error
+        raise RefusedError("dtype", where, say("it holds no plain numbers.")) from error
     if file.kind == "b":
         encoding = meant(np.dtype("u1"), "bool", None, where)
     elif canonical(file.name) == file.name:
         encoding = meant(_ordered(file, dtype.order), file.name, None, where)
     else:
-        raise RefusedError("dtype", where, f"it holds {file.name[:40]!r}; this is no tensor.")
+        raise RefusedError(
+            "dtype", where, say("it holds {name!r}; this is no tensor.", name=file.name[:40])
+        )
     strides, step = [], 1
     for length in found.shape if found.fortran else reversed(found.shape):
         strides.append(step)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from core.tensors import TensorSummary
+from language import say
 from loaders.absent import Told, told
 from loaders.dtypes import canonical
 from loaders.names import last_known, rank_of, shown
@@ -102,7 +103,9 @@ def _operator(
 def _checked(match: re.Match[str], where: str) -> Told:
     dtype = canonical(match["dtype"])
     if dtype is None:
-        raise RefusedError("dtype", where, f"its dtype {match['dtype'][:40]} is not known here.")
+        raise RefusedError(
+            "dtype", where, say("its dtype {dtype} is not known here.", dtype=match["dtype"][:40])
+        )
     low, high, mean = (told(match[key]) for key in ("min", "max", "mean"))
     return Told((int(match["numel"]),), dtype, TensorSummary(low, high, mean, resolution=_DIGITS))
 

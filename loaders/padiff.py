@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.tensors import Pass, Slot
+from language import say
 from loaders.documents import read_json
 from loaders.names import last_known, rank_of, shown, step_of
 from loaders.naming import Gathering, Naming, Stored
@@ -43,7 +44,7 @@ class _Tree:
         if depth > _DEEPEST:
             file = self.gathering.file.name
             self.gathering.problems.append(
-                RefusedError("depth", file, "its modules are nested too deep.").problem
+                RefusedError("depth", file, say("its modules are nested too deep.")).problem
             )
             return
         place = self._place(node, module, call)
@@ -115,7 +116,7 @@ def open_file(file: DumpFile) -> Part:
     """
     document = read_json(file)
     if not isinstance(document, dict) or "tree" not in document:
-        raise RefusedError("damaged", file.name, "it has no tree of modules.")
+        raise RefusedError("damaged", file.name, say("it has no tree of modules."))
     parts = PurePosixPath(file.name).parts[:-1]
     gathering = Gathering(file, recorded=file.path.name == "report.json")
     tree = _Tree(gathering, last_known(map(step_of, parts)), last_known(map(rank_of, parts)))
@@ -136,7 +137,9 @@ def _array(file: DumpFile, said: Any) -> Stored:
     within = "/".join(shown(str(path)).replace("\\\\", "/").split("/")[-2:])
     found = file.beside.get(within)
     if found is None:
-        raise RefusedError("gone", f"{file.name}: {within[:200]}", "this array is not beside it.")
+        raise RefusedError(
+            "gone", f"{file.name}: {within[:200]}", say("this array is not beside it.")
+        )
     return npy_tensor(found, dtype if isinstance(dtype, str) else None)
 
 

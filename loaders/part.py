@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 from core.errors import LoadError
 from core.runs import Array, Problem, Selection
 from core.tensors import TensorInfo
+from language import say, sentences
 from loaders.limits import Limits
 
 
@@ -17,7 +18,7 @@ class RefusedError(LoadError):
     """An item that cannot or must not be read, on its way to becoming a problem of the run."""
 
     def __init__(self, code: str, where: str, reason: str, hint: str = "") -> None:
-        super().__init__(f"{where}: {reason}", hint)
+        super().__init__(say("{where}: {reason}", where=where, reason=reason), hint)
         self.code, self.where, self.reason = code, where, reason
 
     def __reduce__(self) -> tuple[type, tuple[str, ...]]:  # type: ignore[override]
@@ -26,7 +27,7 @@ class RefusedError(LoadError):
     @property
     def problem(self) -> Problem:
         """The refusal as a value."""
-        return Problem(self.code, self.where, f"{self.reason} {self.hint}".strip())
+        return Problem(self.code, self.where, sentences((self.reason, self.hint)))
 
 
 class Source(Protocol):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from language import say
 from loaders.part import RefusedError
 
 
@@ -29,7 +30,10 @@ class Opaque:
 
     def refusal(self, where: str) -> RefusedError:
         """Why this is not read."""
-        reason = f"its description asks for {self.asked}, which no tensor needs; nothing was run."
+        reason = say(
+            "its description asks for {asked}, which no tensor needs; nothing was run.",
+            asked=self.asked,
+        )
         return RefusedError("pickle", where, reason)
 
 
@@ -53,8 +57,8 @@ class Machine:
                     return self.stack.pop()
                 self.step(opcode.name, argument, position or 0)
         except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-            raise RefusedError("damaged", self.where, "its description is damaged.") from error
-        raise RefusedError("truncated", self.where, "its description ends too early.")
+            raise RefusedError("damaged", self.where, say("its description is damaged.")) from error
+        raise RefusedError("truncated", self.where, say("its description ends too early."))
 
     def step(self, opcode: str, argument: Any, position: int) -> None:  # noqa: ARG002
         """Follow one opcode, which stands at a position of the program."""
@@ -74,7 +78,7 @@ class Machine:
     def _work(self, opcode: str) -> None:
         action = _ACTIONS.get(opcode)
         if action is None:
-            raise self.refusal(f"the opcode {opcode}")
+            raise self.refusal(say("the opcode {opcode}", opcode=opcode))
         action(self)
 
     def stack_global(self) -> None:
@@ -118,7 +122,7 @@ class Machine:
 
     def storage(self) -> None:
         """Something outside the pickle, of which there is none here."""
-        raise self.refusal("something outside of it")
+        raise self.refusal(say("something outside of it"))
 
     def reduce(self) -> None:
         """A call, of which only a description is made."""
@@ -138,7 +142,7 @@ class Machine:
         """State of an object is dropped, as what an OrderedDict has beside its items."""
         self.stack.pop()
         if not isinstance(self.stack[-1], dict | Opaque):
-            raise self.refusal("the state of an object")
+            raise self.refusal(say("the state of an object"))
 
     def refusal(self, what: str) -> RefusedError:
         return Opaque(what).refusal(self.where)
@@ -146,7 +150,7 @@ class Machine:
 
 def _opaque(called: Any) -> Opaque:
     what = called.text if isinstance(called, Name) else "something"
-    return Opaque(f"a call of {what[:80]!r}")
+    return Opaque(say("a call of {what!r}", what=what[:80]))
 
 
 _PUSHED: Mapping[str, Any] = {

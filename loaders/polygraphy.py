@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from language import say
 from loaders.documents import parsed_json
 from loaders.names import shown
 from loaders.naming import Gathering, Naming, Stored
@@ -60,7 +61,9 @@ def open_file(file: DumpFile) -> Part:
 def _text(file: DumpFile) -> tuple[FileBytes, bytes]:
     bytes_ = FileBytes.of(file)
     if bytes_.size > file.limits.storage_chunk:
-        raise RefusedError("objects", file.name, f"it is a JSON text of {bytes_.size} bytes.")
+        raise RefusedError(
+            "objects", file.name, say("it is a JSON text of {size} bytes.", size=bytes_.size)
+        )
     with bytes_.opened() as descriptor:
         return bytes_, bytes_at(descriptor, 0, bytes_.size, bytes_)
 
@@ -108,8 +111,8 @@ def _arrays(runner: str, step: int | None, value: Any, keys: tuple[str, ...]) ->
 
 def _array(bytes_: FileBytes, kind: str, stream: Base64, where: str) -> Stored:
     if kind != "array":
-        hint = "Save the outputs as NumPy arrays."
-        raise RefusedError("pickle", where, "it is a pickle of PyTorch in text.", hint)
+        hint = say("Save the outputs as NumPy arrays.")
+        raise RefusedError("pickle", where, say("it is a pickle of PyTorch in text."), hint)
     size = stream.length // 4 * 3 - _padding(bytes_, stream)
     head = b"".join(_few(stream.pieces()))
     header = header_of(head[:LONGEST], None, where)

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from core.runs import Problem
 from core.tensors import Pass, Slot
+from language import say
 from loaders.hdf5.attributes import number_of, text_of
 from loaders.hdf5.datasets import Dataset
 from loaders.hdf5.glimpse import glimpse
@@ -61,8 +62,10 @@ def _naming(dataset: Dataset) -> Naming:
     attrs = dataset.attributes
     missing = [name for name in _TEXTS if not isinstance(attrs.get(name), str)]
     if missing or attrs["pass"] not in get_args(Pass) or attrs["slot"] not in get_args(Slot):
-        wrong = ", ".join(missing) or "pass or slot"
-        reason = f"its attributes do not say what it is ({wrong}). Its path does instead."
+        wrong = ", ".join(missing) or say("pass or slot")
+        reason = say(
+            "its attributes do not say what it is ({wrong}). Its path does instead.", wrong=wrong
+        )
         raise RefusedError("attributes", dataset.place.where, reason)
     extra = {name: value for name, value in attrs.items() if name not in _FIELDS}
     return Naming(
@@ -86,18 +89,28 @@ def _root_problems(contents: Contents) -> Iterator[Problem]:
     attrs, name = contents.attributes, contents.file.name
     version = number_of(attrs, "format_version")
     if version != VERSION:
-        reason = f"it is of version {version} of the format; version {VERSION} is known here."
+        reason = say(
+            "it is of version {version} of the format; version {version2} is known here.",
+            version=version,
+            version2=VERSION,
+        )
         yield Problem("format-version", name, reason)
     if attrs.get("complete") not in (True, 1):
         error = text_of(attrs, "error")
-        cause = f" with {error}" if error else ""
-        yield Problem(
-            "incomplete", name, f"Recording ended early{cause}; what was written is here."
-        )
+        reason = say("Recording ended early; what was written is here.")
+        if error:
+            reason = say(
+                "Recording ended early with {error}; what was written is here.", error=error
+            )
+        yield Problem("incomplete", name, reason)
     for where, reason in (_json_object(attrs.get("skipped")) or {}).items():
-        yield Problem("skipped", f"{name}: {where}", f"The recorder could not store it: {reason}")
+        yield Problem(
+            "skipped",
+            f"{name}: {where}",
+            say("The recorder could not store it: {reason}", reason=reason),
+        )
     if _json_object(attrs.get("provenance")) is None:
-        yield Problem("provenance", name, "its provenance is not readable.")
+        yield Problem("provenance", name, say("its provenance is not readable."))
 
 
 def _provenance(contents: Contents) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from language import say
 from loaders.names import shown
 from loaders.naming import Gathering, path_naming
 from loaders.npy_header import SIGNATURE, header_end
@@ -33,7 +34,7 @@ def open_file(file: DumpFile) -> Part:
     if isinstance(content, PickledArray) and isinstance(content.content, list):
         content = content.content[0] if len(content.content) == 1 else None
     if not isinstance(content, dict):
-        reason = "it holds Python objects, which are never unpickled, and no dict of arrays."
+        reason = say("it holds Python objects, which are never unpickled, and no dict of arrays.")
         raise RefusedError("dtype", file.name, reason)
     gathering = Gathering(file, recorded=True)
     around = PurePosixPath(file.name).parts
@@ -44,7 +45,7 @@ def open_file(file: DumpFile) -> Part:
             naming = path_naming(name.split("/"), (*around, name))
             gathering.add(naming, partial(array_of, bytes_, found, where))
         else:
-            gathering.problems.append(RefusedError("dtype", where, "it is no array.").problem)
+            gathering.problems.append(RefusedError("dtype", where, say("it is no array.")).problem)
     return gathering.part({"format": "reprod_log"})
 
 

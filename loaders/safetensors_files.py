@@ -12,6 +12,7 @@ import numpy as np
 
 from core.runs import Problem
 from core.tensors import TensorInfo
+from language import say
 from loaders.encoding import Encoding, meant
 from loaders.names import last_known, natural_key, rank_of, shown, step_of
 from loaders.naming import Stored, bounded
@@ -67,11 +68,13 @@ def open_file(file: DumpFile) -> Part:
             spans.append((*span, shown(key)))
     overlapping, holes = _layout(spans, bytes_.size - start, bool(problems))
     problems += [
-        Problem("overlap", f"{file.name}: {name}", "it lies on top of another tensor.")
+        Problem("overlap", f"{file.name}: {name}", say("it lies on top of another tensor."))
         for name in sorted(overlapping)
     ]
     if holes:
-        problems.append(Problem("damaged", file.name, f"{holes} bytes belong to no tensor."))
+        problems.append(
+            Problem("damaged", file.name, say("{holes} bytes belong to no tensor.", holes=holes))
+        )
     kept = tuple(item for item in items if item[0].name not in overlapping)
     return Part(kept, _provenance(metadata), bounded(problems, file))
 
@@ -81,7 +84,7 @@ def safetensors_tensor(file: DumpFile, key: str) -> Stored:
     bytes_ = FileBytes.of(file)
     header, start = _header(bytes_)
     if key not in header:
-        raise RefusedError("gone", file.name, f"it has no tensor {key!r}.")
+        raise RefusedError("gone", file.name, say("it has no tensor {key!r}.", key=key))
     (info, source), _ = _tensor(bytes_, key, header[key], start, 0)
     return Stored(info.shape, _checked(header[key], file.name)[0], source)
 
@@ -92,20 +95,24 @@ def _header(bytes_: FileBytes) -> tuple[dict[str, Any], int]:
     with bytes_.opened() as descriptor:
         length = int.from_bytes(bytes_at(descriptor, 0, _LENGTH, bytes_), "little")
         if length > bytes_.size - _LENGTH:
-            raise RefusedError("truncated", file.name, "it ends within its header.")
+            raise RefusedError("truncated", file.name, say("it ends within its header."))
         if length > file.limits.document:
-            raise RefusedError("objects", file.name, f"its header is {length} bytes long.")
+            raise RefusedError(
+                "objects", file.name, say("its header is {length} bytes long.", length=length)
+            )
         text = bytes_at(descriptor, _LENGTH, length, bytes_)
     try:
         header = json.loads(text, object_pairs_hook=_without_repeats)
     except RecursionError as error:
-        raise RefusedError("depth", file.name, "its header is nested too deep.") from error
+        raise RefusedError("depth", file.name, say("its header is nested too deep.")) from error
     except ValueError as error:
-        raise RefusedError("damaged", file.name, f"its header: {error}.") from error
+        raise RefusedError(
+            "damaged", file.name, say("its header: {error}.", error=error)
+        ) from error
     if not isinstance(header, dict):
-        raise RefusedError("damaged", file.name, "its header is no table of tensors.")
+        raise RefusedError("damaged", file.name, say("its header is no table of tensors."))
     if len(header) > file.limits.objects:
-        raise RefusedError("objects", file.name, "its header lists too many tensors.")
+        raise RefusedError("objects", file.name, say("its header lists too many tensors."))
     return header, _LENGTH + length
 
 
@@ -123,13 +130,17 @@ def _tensor(
     file = bytes_.file
     where = f"{file.name}: {shown(key)[:200]}"
     if len(key) > file.limits.name:
-        raise RefusedError("name", where, "its name is too long.")
+        raise RefusedError("name", where, say("its name is too long."))
     encoding, shape, (begin, end) = _checked(said, where)
     needed = math.prod(shape) * encoding.file.itemsize
     if end - begin != needed:
-        raise RefusedError("damaged", where, f"its shape needs {needed} bytes, not {end - begin}.")
+        raise RefusedError(
+            "damaged",
+            where,
+            say("its shape needs {needed} bytes, not {stored}.", needed=needed, stored=end - begin),
+        )
     if start + end > bytes_.size:
-        raise RefusedError("truncated", where, "its values lie beyond the end of the file.")
+        raise RefusedError("truncated", where, say("its values lie beyond the end of the file."))
     strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
     source = strided(
         bytes_,
@@ -148,13 +159,15 @@ def _checked(said: Any, where: str) -> tuple[Encoding, tuple[int, ...], tuple[in
     entry = said if isinstance(said, dict) else {}
     shape, offsets, dtype = (entry.get(key) for key in ("shape", "data_offsets", "dtype"))
     if not _are_counts(shape):
-        raise RefusedError("damaged", where, "its entry has no shape.")
+        raise RefusedError("damaged", where, say("its entry has no shape."))
     if not _are_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise RefusedError("damaged", where, "its entry does not say where its values lie.")
+        raise RefusedError("damaged", where, say("its entry does not say where its values lie."))
     found = _FORMATS.get(dtype) if isinstance(dtype, str) else None
     if found is None:
         declared = shown(str(dtype)[:40])
-        raise RefusedError("dtype", where, f"its dtype {declared!r} is not known here.")
+        raise RefusedError(
+            "dtype", where, say("its dtype {declared!r} is not known here.", declared=declared)
+        )
     encoding = meant(np.dtype(found[1]), found[0], None, where)
     return encoding, tuple(shape), (offsets[0], offsets[1])
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from core.runs import Array, Selection
 from core.selection import axes_of
+from language import say
 from loaders.archive import Member
 from loaders.encoding import Encoding
 from loaders.hdf5.tiles import restretched, skipped
@@ -35,12 +36,16 @@ def inflated(bytes_: FileBytes, member: Member) -> Iterator[bytes]:
         made += len(piece)
         checksum = zlib.crc32(piece, checksum)
         if made > member.size:
-            raise RefusedError("inflate", member.where, "it inflates to more than it declares.")
+            raise RefusedError(
+                "inflate", member.where, say("it inflates to more than it declares.")
+            )
         yield piece
     if made < member.size:
-        raise RefusedError("chunk-length", member.where, "it inflates to less than it declares.")
+        raise RefusedError(
+            "chunk-length", member.where, say("it inflates to less than it declares.")
+        )
     if checksum != member.checksum:
-        raise RefusedError("checksum", member.where, "its checksum is wrong.")
+        raise RefusedError("checksum", member.where, say("its checksum is wrong."))
 
 
 def _pieces(bytes_: FileBytes, member: Member, machine: Any) -> Iterator[bytes]:
@@ -55,7 +60,9 @@ def _pieces(bytes_: FileBytes, member: Member, machine: Any) -> Iterator[bytes]:
             try:
                 piece = machine.decompress(waiting, _PIECE)
             except zlib.error as error:
-                raise RefusedError("inflate", member.where, "it cannot be inflated.") from error
+                raise RefusedError(
+                    "inflate", member.where, say("it cannot be inflated.")
+                ) from error
             waiting = machine.unconsumed_tail
             if piece:
                 yield piece
@@ -98,7 +105,7 @@ class Base64:
                     yield base64.b64decode(text, validate=True)
                 except binascii.Error as error:
                     name = self.file.file.name
-                    raise RefusedError("damaged", name, "its base64 is damaged.") from error
+                    raise RefusedError("damaged", name, say("its base64 is damaged.")) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +162,15 @@ def streamed(stream: Stream, header: Header, size: int, file: DumpFile, where: s
     """The array in a stream of `size` bytes that begins with a NumPy header; else RefusedError."""
     nbytes = math.prod(header.shape) * header.encoding.file.itemsize
     if nbytes > file.limits.storage_chunk:
-        hint = "Write it as it is, without compression and not as text."
-        reason = f"it unpacks to {nbytes} bytes, more than is read at once."
+        hint = say("Write it as it is, without compression and not as text.")
+        reason = say("it unpacks to {nbytes} bytes, more than is read at once.", nbytes=nbytes)
         raise RefusedError("chunk-size", where, reason, hint)
     if header.offset + nbytes != size:
-        reason = f"its shape needs {nbytes} bytes, it has {size - header.offset}."
+        reason = say(
+            "its shape needs {nbytes} bytes, it has {size}.",
+            nbytes=nbytes,
+            size=size - header.offset,
+        )
         raise RefusedError("damaged", where, reason)
     if nbytes == 0:
         return Unwritten(header.shape, header.encoding.decode(np.zeros((), header.encoding.file)))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from core.runs import Array, Selection
 from core.selection import axes_of
+from language import say
 from loaders.crew import Order, filled
 from loaders.encoding import Encoding
 from loaders.part import DumpFile, RefusedError
@@ -43,7 +44,7 @@ class FileBytes:
         except OSError as error:
             raise RefusedError("unreadable", file.name, f"{error.strerror}.") from error
         if not stat.S_ISREG(status.st_mode):
-            raise RefusedError("not-regular-file", file.name, "it is not a regular file.")
+            raise RefusedError("not-regular-file", file.name, say("it is not a regular file."))
         return cls(file, status.st_size, status.st_mtime_ns)
 
     @contextlib.contextmanager
@@ -52,7 +53,7 @@ class FileBytes:
         try:
             descriptor = os.open(self.file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
-            reason = f"it can no longer be read ({error.strerror})."
+            reason = say("it can no longer be read ({strerror}).", strerror=error.strerror)
             raise RefusedError("gone", self.file.name, reason) from error
         try:
             self._require_unchanged(descriptor)
@@ -64,8 +65,8 @@ class FileBytes:
     def _require_unchanged(self, descriptor: int) -> None:
         now = os.fstat(descriptor)
         if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
-            hint = "Open the dump again."
-            raise RefusedError("changed", self.file.name, "it has changed since.", hint)
+            hint = say("Open the dump again.")
+            raise RefusedError("changed", self.file.name, say("it has changed since."), hint)
 
     def elements(
         self, dtype: np.dtype[Any], offset: int, count: int, *, ahead: int = 0
@@ -91,7 +92,7 @@ def bytes_at(descriptor: int, offset: int, nbytes: int, file: FileBytes) -> byte
     """Exactly `nbytes` bytes; RefusedError when the file ends before."""
     data = os.pread(descriptor, nbytes, offset)
     if len(data) != nbytes:
-        raise RefusedError("truncated", file.file.name, "it ends within a tensor.")
+        raise RefusedError("truncated", file.file.name, say("it ends within a tensor."))
     return data
 
 

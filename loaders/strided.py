@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from language import say
 from loaders.encoding import Encoding
 from loaders.hdf5.sources import Tiled
 from loaders.hdf5.tiles import Box
@@ -63,22 +64,32 @@ def strided(
         return Unwritten(shape, encoding.decode(np.zeros((), encoding.file)))
     span = (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))) * itemsize
     if span > stored:
-        raise RefusedError("truncated", where, f"it needs {span} bytes and {stored} are there.")
+        raise RefusedError(
+            "truncated",
+            where,
+            say("it needs {span} bytes and {stored} are there.", span=span, stored=stored),
+        )
     if offset + span > bytes_.size:
-        raise RefusedError("truncated", where, "its values lie beyond the end of the file.")
+        raise RefusedError("truncated", where, say("its values lie beyond the end of the file."))
     if _is_row_major(shape, strides):
         return Contiguous(bytes_, offset, shape, encoding)
     if span > _LARGEST_SPAN:
-        raise RefusedError("layout", where, "it is too large to be read in this order of axes.")
+        raise RefusedError(
+            "layout", where, say("it is too large to be read in this order of axes.")
+        )
     tile = tuple(1 for _ in shape)
     return Strided(bytes_, where, shape, tile, encoding, offset, strides)
 
 
 def _refuse_huge(nbytes: int, stored: int, limits: Limits, where: str) -> None:
     if nbytes > limits.tensor:
-        raise RefusedError("tensor-size", where, f"it declares {nbytes} bytes.")
+        raise RefusedError("tensor-size", where, say("it declares {nbytes} bytes.", nbytes=nbytes))
     if nbytes > limits.ratio_from and nbytes > limits.ratio * stored:
-        raise RefusedError("ratio", where, f"it declares {nbytes} bytes and stores {stored}.")
+        raise RefusedError(
+            "ratio",
+            where,
+            say("it declares {nbytes} bytes and stores {stored}.", nbytes=nbytes, stored=stored),
+        )
 
 
 def _is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from core.errors import LoadError
 from core.runs import Problem
 from core.tensors import Pass, Slot, TensorInfo
+from language import say
 from loaders.naming import Naming
 from loaders.part import DumpFile, Part
 
@@ -40,9 +41,10 @@ _PASSES: Mapping[str, Pass] = {
 }
 _WORDS = {"slot": _SLOTS, "pass": _PASSES}
 _KNOWN = {"module", *_NUMBERS, *_TEXTS, *_WORDS}
-HELP = (
-    "Fields: {module} {op} {class} {slot} {pass} {argument} {parameter} {gradient} {step} {rank} "
-    "{call}, and {_} for text that means nothing; [ ] around a part that may be missing."
+HELP = say(
+    "Fields: {module} {op} {class} {slot} {pass} {argument} {parameter} {gradient} "
+    "{step} {rank} {call}, and {_} for text that means nothing; [ ] around a part that "
+    "may be missing."
 )
 
 
@@ -117,8 +119,13 @@ def templated(part: Part, file: DumpFile, template: Template) -> Part:
         items.append((_renamed(info, naming) if naming else info, source))
     problems = part.problems
     if misses:
-        what = f"{len(misses)} names do not fit the template {template.text!r}: {misses[0][:200]}"
-        problems = (*problems, Problem("template", file.name, f"{what}."))
+        what = say(
+            "{misses} names do not fit the template {text!r}: {first}.",
+            misses=len(misses),
+            text=template.text,
+            first=misses[0][:200],
+        )
+        problems = (*problems, Problem("template", file.name, what))
     said = {"template": template.text}
     return replace(
         part, items=tuple(items), problems=problems, provenance={**part.provenance, **said}
@@ -181,7 +188,7 @@ def _name(naming: Naming) -> str:
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Template:
     if not 0 < len(text) <= _LONGEST:
-        raise LoadError("A template is one line of at most 500 characters.", HELP)
+        raise LoadError(say("A template is one line of at most 500 characters."), HELP)
     pieces = [piece for piece in _SPLIT.split(text.strip("/")) if piece]
     _check(pieces)
     after = [_text_after(pieces[n + 1 :]) for n in range(len(pieces))]
@@ -197,21 +204,38 @@ def _check(pieces: list[str]) -> None:
     names = [piece[1:-1] for piece in pieces if piece.startswith("{")]
     unknown = [name for name in names if name not in _KNOWN]
     if unknown:
-        raise LoadError(f"The template has a field {{{unknown[0][:40]}}}, which is unknown.", HELP)
+        raise LoadError(
+            say(
+                "The template has a field {{{unknown}}}, which is unknown.", unknown=unknown[0][:40]
+            ),
+            HELP,
+        )
     if not {"module", "op"} & set(names):
-        raise LoadError("The template names neither {module} nor {op}.", HELP)
+        raise LoadError(say("The template names neither {module} nor {op}."), HELP)
     repeated = [name for name in names if name != "_" and names.count(name) > 1]
     if repeated or names.count("_") > _MOST_ANY:
-        raise LoadError(f"The template repeats {{{(repeated or ['_'])[0]}}} too often.", HELP)
+        raise LoadError(
+            say("The template repeats {{{repeated}}} too often.", repeated=(repeated or ["_"])[0]),
+            HELP,
+        )
     depth = 0
     for before, piece in zip(["", *pieces], pieces, strict=False):
         depth += (piece == "[") - (piece == "]")
         if not 0 <= depth <= 1:
-            raise LoadError("Brackets of the template do not pair; they cannot be nested.", HELP)
+            raise LoadError(
+                say("Brackets of the template do not pair; they cannot be nested."), HELP
+            )
         if before.startswith("{") and piece.startswith("{"):
-            raise LoadError(f"The template needs text between {before} and {piece}.", HELP)
+            raise LoadError(
+                say(
+                    "The template needs text between {before} and {piece}.",
+                    before=before,
+                    piece=piece,
+                ),
+                HELP,
+            )
     if depth:
-        raise LoadError("Brackets of the template do not pair.", HELP)
+        raise LoadError(say("Brackets of the template do not pair."), HELP)
 
 
 def _regex(piece: str, following: str) -> str:

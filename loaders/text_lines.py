@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from language import say
 from loaders.part import DumpFile, RefusedError
 from loaders.stretches import FileBytes, bytes_at
 
@@ -15,7 +16,9 @@ def lines_of(file: DumpFile) -> Iterator[str]:
     """The lines without their ends; bytes that are not UTF-8 come out escaped."""
     bytes_ = FileBytes.of(file)
     if bytes_.size > file.limits.document:
-        raise RefusedError("objects", file.name, f"it is a log of {bytes_.size} bytes.")
+        raise RefusedError(
+            "objects", file.name, say("it is a log of {size} bytes.", size=bytes_.size)
+        )
     rest = b""
     with bytes_.opened() as descriptor:
         for at in range(0, bytes_.size, _PIECE):

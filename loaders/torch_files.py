@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from language import say
 from loaders.archive import SIGNATURE
 from loaders.names import shown
 from loaders.naming import Gathering, Naming, Stored, path_naming
@@ -49,7 +50,7 @@ def open_file(file: DumpFile) -> Part:
         parts = list(keys) if keys else [*path.parts[:-1], stem]
         gathering.add(_naming(parts, path, state=_is_state(content.content)), find)
     if not (gathering.items or gathering.problems):
-        raise RefusedError("layout", file.name, "it holds no tensor.")
+        raise RefusedError("layout", file.name, say("it holds no tensor."))
     return gathering.part({"format": "PyTorch"})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from language import say
 from loaders.dtypes import canonical
 from loaders.part import RefusedError
 from loaders.pickle_machine import Machine, Name
@@ -55,7 +56,7 @@ def described(program: bytes, where: str) -> Any:
     code `pickle` for opcodes that PyTorch does not write.
     """
     if len(program) > LONGEST:
-        raise RefusedError("pickle", where, "its description is too long.")
+        raise RefusedError("pickle", where, say("its description is too long."))
     return _Tensors(where, _BUILDERS).followed(program)
 
 
@@ -67,7 +68,7 @@ class _Tensors(Machine):
         kind, storage, key, _, count = self.stack.pop()
         name = storage.text.rpartition(".")[2] if isinstance(storage, Name) else ""
         if kind != "storage" or name not in _STORAGES or not _is_count(count):
-            raise self.refusal("a storage of an unknown kind")
+            raise self.refusal(say("a storage of an unknown kind"))
         self.stack.append(Stored(str(key), _STORAGES[name], count))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from language import say
 from loaders.archive import Member, members_of
 from loaders.dtypes import BITS, canonical, holds
 from loaders.encoding import Encoding, meant
@@ -44,22 +45,28 @@ class Saved:
             raise found.refusal(where)
         data = self.members.get(f"{self.top}/data/{found.storage.key}")
         if data is None:
-            raise RefusedError("truncated", where, "its values are not in the archive.")
+            raise RefusedError("truncated", where, say("its values are not in the archive."))
         if data.deflated:
-            hint = "Write it with torch.save itself."
-            reason = "its values are compressed, which PyTorch never does."
+            hint = say("Write it with torch.save itself.")
+            reason = say("its values are compressed, which PyTorch never does.")
             raise RefusedError("layout", where, reason, hint)
         encoding = encoding_of_torch(found.dtype, declared, self.order, where)
         unit = encoding.file.itemsize if found.storage.dtype else 1
         if found.storage.count * unit > data.size:
-            reason = f"it declares {found.storage.count * unit} bytes and stores {data.size}."
+            reason = say(
+                "it declares {count} bytes and stores {size}.",
+                count=found.storage.count * unit,
+                size=data.size,
+            )
             raise RefusedError("truncated", where, reason)
         return Stored(found.shape, encoding, self._placed(data, found, encoding, where))
 
     def _placed(self, data: Member, found: Described, encoding: Encoding, where: str) -> Source:
         ahead = found.offset * encoding.file.itemsize
         if len(found.shape) != len(found.strides):
-            raise RefusedError("damaged", where, "its shape and strides contradict each other.")
+            raise RefusedError(
+                "damaged", where, say("its shape and strides contradict each other.")
+            )
         return strided(
             self.bytes,
             where,
@@ -79,7 +86,7 @@ def saved(file: DumpFile) -> Saved:
         raise refused[0]
     top = next((name.rpartition("/")[0] for name in members if name.endswith("data.pkl")), None)
     if top is None:
-        raise RefusedError("unknown-format", file.name, "the archive describes no tensor.")
+        raise RefusedError("unknown-format", file.name, say("the archive describes no tensor."))
     content = described(_text(bytes_, members, f"{top}/data.pkl", LONGEST), file.name)
     big = _text(bytes_, members, f"{top}/byteorder", _LONGEST_NOTE) == b"big"
     return Saved(content, bytes_, members, top, ">" if big else "<")
@@ -96,7 +103,7 @@ def torch_tensor(file: DumpFile, declared: str | None = None) -> Stored:
     for _, found in tensors_in(content.content, file.name):
         if isinstance(found, Opaque):
             raise found.refusal(file.name)
-    raise RefusedError("layout", file.name, "it holds something other than one tensor.")
+    raise RefusedError("layout", file.name, say("it holds something other than one tensor."))
 
 
 def tensors_in(content: Any, where: str) -> Iterator[tuple[tuple[str, ...], Described | Opaque]]:
@@ -111,7 +118,7 @@ def tensors_in(content: Any, where: str) -> Iterator[tuple[tuple[str, ...], Desc
         path, value = waiting.pop()
         looked_at += 1
         if looked_at > _MOST_VALUES or len(path) > _DEEPEST:
-            raise RefusedError("depth", where, "its values are nested too deep or too often.")
+            raise RefusedError("depth", where, say("its values are nested too deep or too often."))
         if isinstance(value, Described | Opaque):
             yield path, value
         elif isinstance(value, dict):
@@ -127,7 +134,13 @@ def encoding_of_torch(stored: str, declared: str | None, order: Order, where: st
     logical = None if declared is None else canonical(declared)
     if logical is not None and logical != stored and (stored in BITS or not holds(stored, logical)):
         raise RefusedError(
-            "dtype", where, f"the dump declares {logical}, the file {stored or '?'}."
+            "dtype",
+            where,
+            say(
+                "the dump declares {logical}, the file {stored}.",
+                logical=logical,
+                stored=stored or "?",
+            ),
         )
     if stored in BITS and stored != "float16":
         size = BITS[stored]
@@ -135,7 +148,7 @@ def encoding_of_torch(stored: str, declared: str | None, order: Order, where: st
     if stored == "bool":
         return meant(np.dtype("u1"), stored, logical, where)
     if not stored or canonical(stored) != stored or stored in ("tf32", "float4_e2m1fn"):
-        raise RefusedError("dtype", where, "its elements are of no format known here.")
+        raise RefusedError("dtype", where, say("its elements are of no format known here."))
     return meant(np.dtype(stored).newbyteorder(order), stored, logical, where)
 
 
@@ -145,6 +158,6 @@ def _text(bytes_: FileBytes, members: Mapping[str, Member], name: str, most: int
     if member is None:
         return b""
     if member.deflated or member.size > most:
-        raise RefusedError("ratio", member.where, "it is compressed or too long.")
+        raise RefusedError("ratio", member.where, say("it is compressed or too long."))
     with bytes_.opened() as descriptor:
         return bytes_at(descriptor, member.offset, member.size, bytes_)

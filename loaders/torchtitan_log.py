@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from core.tensors import TensorSummary
+from language import say
 from loaders.absent import Told, told, torch_size
 from loaders.dtypes import canonical
 from loaders.names import rank_of, shown
@@ -88,7 +89,7 @@ def _told(fields: dict[str, str], where: str) -> Told:
     size, _, name = fields["Shape"].partition(", Dtype: ")
     shape, dtype = torch_size(size), canonical(name)
     if shape is None or dtype is None:
-        raise RefusedError("damaged", where, "its shape or dtype cannot be understood.")
+        raise RefusedError("damaged", where, say("its shape or dtype cannot be understood."))
     summary = TensorSummary(
         minimum=told(fields.get("Min")),
         maximum=told(fields.get("Max")),

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from core.errors import LoadError
 from core.runs import Problem
+from language import say
 from loaders.archives import is_archive, unpack
 from loaders.listing import Listing, listed
 from loaders.names import only_counts
@@ -47,7 +48,7 @@ def expanded(listing: Listing, into: Path | None) -> Listing:
         except RefusedError as refusal:
             found.problems.append(refusal.problem)
         except OSError as error:  # a full disk, or a folder that must not be written
-            reason = f"it cannot be unpacked: {error.strerror}."
+            reason = say("it cannot be unpacked: {strerror}.", strerror=error.strerror)
             found.problems.append(Problem("unreadable", file.name, reason))
         else:
             above = "" if alone else f"{stem_of(file.name)}/"

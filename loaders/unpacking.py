@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.runs import Problem
+from language import say
 from loaders.names import escaped
 from loaders.part import DumpFile, RefusedError
 
@@ -44,17 +45,17 @@ class Unpacking:
     def _checked(self, name: str, where: str, kind: int) -> list[str]:
         """The parts of a member's path, once everything speaks for writing it."""
         if kind == stat.S_IFLNK:
-            raise RefusedError("symlink", where, "it is a link, which is not made.")
+            raise RefusedError("symlink", where, say("it is a link, which is not made."))
         if kind not in (0, stat.S_IFREG):
-            raise RefusedError("not-regular-file", where, "it is not a regular file.")
+            raise RefusedError("not-regular-file", where, say("it is not a regular file."))
         parts = _parts(name, where)
         if len(parts) > self.file.limits.depth:
-            raise RefusedError("depth", where, "its folders are nested too deep.")
+            raise RefusedError("depth", where, say("its folders are nested too deep."))
         if len(self._taken) >= self.file.limits.files:
-            what = f"it holds more than {self.file.limits.files} files."
+            what = say("it holds more than {files} files.", files=self.file.limits.files)
             raise RefusedError("objects", self.file.name, what)
         if "/".join(parts) in self._taken:
-            raise RefusedError("alias", where, "the archive has two members of this name.")
+            raise RefusedError("alias", where, say("the archive has two members of this name."))
         self._taken.add("/".join(parts))
         return parts
 
@@ -65,7 +66,7 @@ class Unpacking:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(target, flags, 0o600)
         except OSError as error:
-            raise RefusedError("alias", where, "it is a file and a folder at once.") from error
+            raise RefusedError("alias", where, say("it is a file and a folder at once.")) from error
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 for piece in pieces:
@@ -80,19 +81,21 @@ class Unpacking:
         self.written += nbytes
         if self.written > self.most:
             raise RefusedError(
-                "ratio", self.file.name, f"it unpacks to more than {self.most} bytes."
+                "ratio",
+                self.file.name,
+                say("it unpacks to more than {most} bytes.", most=self.most),
             )
 
 
 def _parts(name: str, where: str) -> list[str]:
     """The parts of a path that stays below its folder and can be shown; else RefusedError."""
     if name.startswith("/") or "\\" in name or _DRIVE.match(name):
-        raise RefusedError("name", where, "its name is the path of a system.")
+        raise RefusedError("name", where, say("its name is the path of a system."))
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if not parts or ".." in parts:
-        raise RefusedError("name", where, "its name leads out of the archive.")
+        raise RefusedError("name", where, say("its name leads out of the archive."))
     for part in parts:
         raw = part.encode("utf-8", "surrogateescape")
         if len(raw) > _LONGEST or escaped(raw) != part:
-            raise RefusedError("name", where, "its name has characters no file needs.")
+            raise RefusedError("name", where, say("its name has characters no file needs."))
     return parts

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import CompareError
+from language import say
 
 Kind = Literal["float", "int", "bool", "complex"]
 
@@ -101,7 +102,10 @@ def format_of(dtype: str) -> Format:
         return FORMATS[dtype]
     except KeyError:
         known = ", ".join(FORMATS)
-        raise CompareError(f"{dtype!r} is no number format we know.", f"Known: {known}.") from None
+        raise CompareError(
+            say("{dtype!r} is no number format we know.", dtype=dtype),
+            say("Known: {known}.", known=known),
+        ) from None
 
 
 def kind(dtype: str) -> Kind:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from core.stats import PairStats, SideStats
+from language import say
 
 Compute = Callable[[PairStats], float]
 Unit = Literal["data", "1", "dB", "bits", "ulp", "elements"]
@@ -80,7 +81,7 @@ def side_metrics(
             of_side.__name__ = f"{compute.__name__}_{side}"
             of_side.__doc__ = (compute.__doc__ or "").replace("{side}", side)
             of_side.__module__ = compute.__module__
-            metric(f"{label}, {side}", unit=unit)(of_side)
+            metric(say("{label}, {side}", label=say(label), side=say(side)), unit=unit)(of_side)
         return compute
 
     return register

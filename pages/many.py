@@ -1,7 +1,7 @@
 """Which of several candidates part from one reference, and where each of them does."""
 
 from ui import frame
-from ui.cards import many
+from ui.cards import many, steps
 
 with frame.page("Many runs") as view:
     made = many.gather(view)
@@ -9,4 +9,5 @@ with frame.page("Many runs") as view:
     many.by_layer(view, made)
     many.three_way(made)
     many.along(view, made)
+    steps.draw(view)
     frame.foot(frame.show(view))

@@ -17,13 +17,14 @@ from core.annotations import Annotation
 from core.comparison import Comparison, Judgement, RunSummary
 from core.findings import Diagnosis, Finding, Hypothesis
 from core.numbers import UNDEFINED, count, error, share, times_floor
-from language import _, told
+from core.words import head, word
+from language import Said, _, day, listing, say, told
 from metrics import METRICS
 from report.document import Chart, Part, Report, Section, Steps, Table, Text
 from report.redaction import Redactor
 
 _METRICS = ("relative_l2", "cosine_distance", "max_abs_error", "ulp_p99")
-_QUANTITY = Quantity("times_floor", "Times floor", in_floors=True)
+_QUANTITY = Quantity("times_floor", say("Times floor"), in_floors=True)
 _PATH_HEIGHT = 320
 
 __all__ = ["Choices", "Report", "build"]
@@ -69,7 +70,7 @@ def build(
     return Report(
         title=_("Precision report"),
         kind=judgement.verdict,
-        verdict=_(judgement.verdict.capitalize()),
+        verdict=told(head(judgement.verdict)),
         sentence=hide(told(first.title if first else judgement.sentence)),
         detail=hide(told(first.detail if first else judgement.detail)),
         sections=[section for section in sections if section.parts],
@@ -79,12 +80,12 @@ def build(
 
 
 def _renamed(table: pd.DataFrame, redactor: Redactor | None) -> pd.DataFrame:
+    hidden = table.assign(problem=[_problem(said) for said in table["problem"]])
     if redactor is None:
-        return table
-    hidden = table.copy()
+        return hidden
     for column in ("tensor", "operator", "module", "module_class"):
         hidden[column] = [redactor.name(str(value)) for value in table[column]]
-    hidden["problem"] = [redactor.text(str(value)) for value in table["problem"]]
+    hidden["problem"] = [redactor.text(said) for said in hidden["problem"]]
     return hidden
 
 
@@ -94,8 +95,8 @@ def _runs(comparison: Comparison, choices: Choices) -> Section:
         (side, side if choices.redactor else run.label, count(run.tensors), run.content[:12])
         for side, run in sides
     ]
-    head = [_("Side"), _("Run"), _("Tensors"), _("Content")]
-    return Section(_("The two runs"), [Table(head, rows, numeric=(2,))])
+    heads = [_("Side"), _("Run"), _("Tensors"), _("Content")]
+    return Section(_("The two runs"), [Table(heads, rows, numeric=(2,))])
 
 
 def _findings(
@@ -114,21 +115,21 @@ def _finding(diagnosis: Diagnosis, finding: Finding, choices: Choices) -> Sectio
     hide = choices.redactor.text if choices.redactor else str
     name = choices.redactor.name if choices.redactor else str
     text = describe(finding)
-    parts: list[Part] = [Text(hide(text.detail)), _place(diagnosis, finding, name)]
+    parts: list[Part] = [Text(hide(told(text.detail))), _place(diagnosis, finding, name)]
     if finding.hypotheses:
         parts.append(_hypotheses(finding.hypotheses, hide))
     if text.next_steps:
-        parts.append(Steps([hide(step) for step in text.next_steps]))
-    return Section(f"{finding.id}  {hide(text.title)}", parts, level=3)
+        parts.append(Steps([hide(told(step)) for step in text.next_steps]))
+    return Section(f"{finding.id}  {hide(told(text.title))}", parts, level=3)
 
 
 def _place(diagnosis: Diagnosis, finding: Finding, name: Callable[[str], str]) -> Table:
     replay = replay_of(diagnosis, finding)
     rows = [
-        (_("Verdict"), _(finding.verdict.capitalize())),
+        (_("Verdict"), told(head(finding.verdict))),
         (_("Operator"), name(finding.operator)),
-        (_("Slot"), finding.slot),
-        (_("Side"), _(finding.side.capitalize())),
+        (_("Slot"), told(word(finding.slot))),
+        (_("Side"), told(head(finding.side))),
         (_("Confidence"), share(finding.confidence, 1)),
     ]
     if finding.step is not None:
@@ -139,17 +140,22 @@ def _place(diagnosis: Diagnosis, finding: Finding, name: Callable[[str], str]) -
         rows.append((_("Reference, own error"), times_floor(replay.ratio_reference)))
         rows.append((_("Candidate, own error"), times_floor(replay.ratio_candidate)))
     if finding.zone:
-        rows.append((_("Lies among"), ", ".join(name(each) for each in finding.zone)))
+        rows.append((_("Lies among"), told(listing(name(each) for each in finding.zone))))
     return Table(["", ""], rows)
 
 
 def _hypotheses(hypotheses: Sequence[Hypothesis], hide: Callable[[str], str]) -> Table:
     rows = [
-        (hide(title_of(h)), times_floor(h.before), times_floor(h.after), share(h.confidence, 1))
+        (
+            hide(told(title_of(h))),
+            times_floor(h.before),
+            times_floor(h.after),
+            share(h.confidence, 1),
+        )
         for h in hypotheses
     ]
-    head = [_("Hypothesis"), _("Before"), _("After"), _("Confidence")]
-    return Table(head, rows, numeric=(1, 2, 3))
+    heads = [_("Hypothesis"), _("Before"), _("After"), _("Confidence")]
+    return Table(heads, rows, numeric=(1, 2, 3))
 
 
 def _path(rows: pd.DataFrame, judgement: Judgement) -> Section:
@@ -164,14 +170,14 @@ def _path(rows: pd.DataFrame, judgement: Judgement) -> Section:
 def _worst(rows: pd.DataFrame, most: int) -> Section:
     order = rows.sort_values("times_floor", ascending=False, na_position="last", kind="stable")
     shown = order.head(most).to_dict("records")
-    head = [
+    heads = [
         _("Verdict"), _("Operator"), _("Slot"), _("× floor"), _("Added here"),
-        *(_(METRICS[name].label) for name in _METRICS), _("Not compared because"),
+        *(told(METRICS[name].label) for name in _METRICS), _("Not compared because"),
     ]  # fmt: skip
     text = [
         (
-            _(str(row["verdict"]).capitalize()), str(row["operator"]) or UNDEFINED,
-            str(row["slot"]),
+            told(head(str(row["verdict"]))), str(row["operator"]) or UNDEFINED,
+            told(word(str(row["slot"]))),
             times_floor(row["times_floor"]), times_floor(row["added"]),
             *(error(row[name]) for name in _METRICS), str(row["problem"]),
         )
@@ -180,7 +186,11 @@ def _worst(rows: pd.DataFrame, most: int) -> Section:
     keys = ("verdict", "operator", "slot", "times_floor", "added", *_METRICS, "problem")
     exact = [[_exact(row[key]) for key in keys] for row in order.to_dict("records")]
     title = _("The {n} largest errors", n=len(text))
-    return Section(title, [Table(head, text, numeric=range(3, 9), exact=exact)])
+    return Section(title, [Table(heads, text, numeric=range(3, 9), exact=exact)])
+
+
+def _problem(said: object) -> str:
+    return told(said) if isinstance(said, Said) else str(said)
 
 
 def _exact(value: object) -> str | int | float:
@@ -193,20 +203,20 @@ def _notes(choices: Choices) -> Section:
     notes = () if choices.redactor else choices.notes
     rows = [
         (
-            _(note.status.capitalize()), note.target, note.text, note.link,
-            note.expires.isoformat() if note.expires else "", note.created.date().isoformat(),
+            told(head(note.status)), note.target, note.text, note.link,
+            day(note.expires) if note.expires else "", day(note.created),
         )
         for note in notes
     ]  # fmt: skip
-    head = [_("Status"), _("Place"), _("Note"), _("Link"), _("Accepted until"), _("Written")]
-    return Section(_("Notes"), [Table(head, rows)] if rows else [])
+    heads = [_("Status"), _("Place"), _("Note"), _("Link"), _("Accepted until"), _("Written")]
+    return Section(_("Notes"), [Table(heads, rows)] if rows else [])
 
 
 def _coverage(comparison: Comparison, table: pd.DataFrame) -> Section:
     counts = table["verdict"].value_counts()
     verdicts = ("fault", "watch", "inherited", "rounding", "uncompared")
     total = len(table) + len(comparison.unmatched_reference) + len(comparison.unmatched_candidate)
-    rows = [(_(v.capitalize()), int(counts.get(v, 0))) for v in verdicts]
+    rows = [(told(head(v)), int(counts.get(v, 0))) for v in verdicts]
     rows.append((_("In the reference only"), len(comparison.unmatched_reference)))
     rows.append((_("In the candidate only"), len(comparison.unmatched_candidate)))
     shown = [(word, count(n), share(n, total)) for word, n in rows]
@@ -222,8 +232,8 @@ def _provenance(comparison: Comparison, redactor: Redactor | None) -> Iterator[S
     rows.sort(key=lambda row: row[1] == row[2])
     marked = [("≠" if a != b else "=", key, a, b) for key, a, b in rows]
     if marked:
-        head = ["", _("What"), _("Reference"), _("Candidate")]
-        yield Section(_("Provenance"), [Table(head, marked)])
+        heads = ["", _("What"), _("Reference"), _("Candidate")]
+        yield Section(_("Provenance"), [Table(heads, marked)])
 
 
 def _facts(run: RunSummary, redactor: Redactor | None) -> dict[str, str]:
@@ -239,7 +249,7 @@ def _definitions() -> Section:
             _("Own error"),
             _("Distance from the same operator in float64 on the run's own inputs, in floors."),
         ),
-        *((_(METRICS[name].label), _(METRICS[name].help)) for name in _METRICS),
+        *((told(METRICS[name].label), told(METRICS[name].help)) for name in _METRICS),
     ]
     return Section(_("What the numbers mean"), [Table(["", ""], rows)])
 

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from core.errors import ExplorerError
+from language import say
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SECONDS = 60
@@ -26,8 +27,8 @@ def pdf(html: str) -> bytes:
     browser = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         raise ExplorerError(
-            "This server has no browser to print with.",
-            "Install chromium, or download the HTML and print it from your own browser.",
+            say("This server has no browser to print with."),
+            say("Install chromium, or download the HTML and print it from your own browser."),
         )
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "report.html", Path(folder) / "report.pdf"
@@ -41,6 +42,6 @@ def pdf(html: str) -> bytes:
             return made.read_bytes()
         except (subprocess.SubprocessError, OSError) as error:
             raise ExplorerError(
-                "The browser did not print the report.",
-                "Download the HTML and print it from your own browser.",
+                say("The browser did not print the report."),
+                say("Download the HTML and print it from your own browser."),
             ) from error

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from core.annotations import Annotation, Status
 from core.errors import ExplorerError, NotHereError
+from language import say
 from store import catalogue
 from store.catalogue import Catalogue
 from store.records import now
@@ -61,21 +62,33 @@ class Annotations:
         with self._catalogue.writing() as connection:
             done = connection.execute(sa.delete(table).where(table.c.id == annotation_id))
         if not done.rowcount:
-            raise NotHereError("This note is not here any more.", "Somebody removed it; reload.")
+            raise NotHereError(
+                say("This note is not here any more."), say("Somebody removed it; reload.")
+            )
 
 
 def _check(status: str, text: str, link: str) -> None:
     if status not in _STATUSES:
-        raise ExplorerError(f"{status!r} is no status.", f"Known: {', '.join(_STATUSES)}.")
+        raise ExplorerError(
+            say("{status!r} is no status.", status=status),
+            say("Known: {statuses}.", statuses=", ".join(_STATUSES)),
+        )
     if status != "seen" and not text:
-        wanted = "a reason" if status == "accepted" else "a text"
-        raise ExplorerError(f"The note needs {wanted}.", "Say it in a sentence.")
+        raise ExplorerError(
+            say("The note needs a reason.")
+            if status == "accepted"
+            else say("The note needs a text."),
+            say("Say it in a sentence."),
+        )
     if len(text) > MOST_TEXT:
         raise ExplorerError(
-            f"The note has {len(text):,} characters.", f"Keep it to {MOST_TEXT:,}, or link to it."
+            say("The note has {text:,} characters.", text=len(text)),
+            say("Keep it to {most_text:,}, or link to it.", most_text=MOST_TEXT),
         )
     if link and (urlsplit(link).scheme not in ("http", "https") or len(link) > MOST_LINK):
-        raise ExplorerError("The link is no web address.", "It starts with http:// or https://.")
+        raise ExplorerError(
+            say("The link is no web address."), say("It starts with http:// or https://.")
+        )
 
 
 def _row(made: Annotation) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from analysis.compare import comparison_id
 from core.comparison import Comparison
 from core.errors import LoadError, NotHereError
+from language import say
 from store import comparisons, derived, diagnoses, thumbnails
 from store.comparing import recorded
 from store.comparisons import Kept
@@ -35,7 +36,7 @@ _MOST_TEXT = 64 << 20  # bytes of JSON
 _MOST_DECODED = 4 << 30  # bytes of one table, decompressed
 _BROKEN = (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, NotHereError)
 _START = b"PK\x03\x04"
-_HINT = "It may be cut short: copy it again, or save the comparison anew."
+_HINT = say("It may be cut short: copy it again, or save the comparison anew.")
 
 
 def save(path: Path, folder: Path) -> None:
@@ -82,7 +83,9 @@ def take(path: Path, folder: Path, owner: str) -> Kept:
             kept = Kept(recorded(comparison, made[0]), "", "", engine)
             thumbnails.read(place)
         except _BROKEN as error:
-            raise LoadError(f"{path.name} is no whole comparison: {error}", _HINT) from error
+            raise LoadError(
+                say("{name} is no whole comparison: {error}", name=path.name, error=error), _HINT
+            ) from error
         derived.write(place, made)
         comparisons.write_meta(place, comparison, kept)
         comparisons.settle(place, folder / place.name)
@@ -95,13 +98,19 @@ def _unpacked(path: Path, folder: Path) -> Path:
         members = archive.infolist()
         _check_members([member.filename for member in members])
         if any(m.compress_type or m.file_size > path.stat().st_size for m in members):
-            raise ValueError("a member is compressed")
+            raise ValueError(say("a member is compressed"))
         head = json.loads(archive.read(_HEAD)[:_MOST_TEXT])
         if (head["format"], head["version"]) != (FORMAT, VERSION):
-            raise ValueError(f"its version is {head['version']}, here {VERSION} is known")
+            raise ValueError(
+                say(
+                    "its version is {version}, here {version2} is known",
+                    version=head["version"],
+                    version2=VERSION,
+                )
+            )
         name = str(head["id"])
         if not name.isalnum():
-            raise ValueError("its id is none")
+            raise ValueError(say("its id is none"))
         place = folder / name
         place.mkdir()
         for member in members[1:]:
@@ -112,23 +121,29 @@ def _unpacked(path: Path, folder: Path) -> Path:
 
 def _check_members(names: list[str]) -> None:
     if names[:1] != [_HEAD] or len(set(names)) != len(names):
-        raise ValueError("its members are out of order")
+        raise ValueError(say("its members are out of order"))
     unknown, missing = set(names[1:]) - _KNOWN, _NEEDED - set(names)
     if unknown or missing:
-        raise ValueError(f"{len(unknown)} members are unknown, {len(missing)} are missing")
+        raise ValueError(
+            say(
+                "{unknown} members are unknown, {missing} are missing",
+                unknown=len(unknown),
+                missing=len(missing),
+            )
+        )
 
 
 def _checked(place: Path) -> tuple[Comparison, int]:
     """The comparison and the version of its engine, after a check of all that readers rely on."""
     if (place / "meta.json").stat().st_size > _MOST_TEXT:
-        raise ValueError("its description is too long")
+        raise ValueError(say("its description is too long"))
     for path in place.glob("*.parquet"):
         _check_table(path)
     rows = _rows_of_frames(place / "stats.ledger")
     comparison = comparisons.read(place.parent, place.name)
     assert isinstance(comparison.pairs, KeptPairs)
     if not all(rows.get(frame, 0) > row >= 0 for frame, row in comparison.pairs.places()):
-        raise ValueError("it refers to statistics that it does not hold")
+        raise ValueError(say("it refers to statistics that it does not hold"))
     (kept,) = comparisons.kept(place.parent)
     made = comparison_id(
         comparison.reference,
@@ -138,7 +153,7 @@ def _checked(place: Path) -> tuple[Comparison, int]:
         engine=kept.engine,
     )
     if made != place.name:
-        raise ValueError("its id does not follow from what it holds")
+        raise ValueError(say("its id does not follow from what it holds"))
     return comparison, kept.engine
 
 
@@ -146,7 +161,7 @@ def _check_table(path: Path) -> None:
     file = pq.ParquetFile(path)
     groups = (file.metadata.row_group(n) for n in range(file.metadata.num_row_groups))
     if sum(group.total_byte_size for group in groups) > _MOST_DECODED:
-        raise ValueError(f"{path.name} is too large")
+        raise ValueError(say("{name} is too large", name=path.name))
     for n in range(file.metadata.num_row_groups):
         file.read_row_group(n).validate(full=True)
 

@@ -16,12 +16,28 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from store.comparisons import Kept
-from store.jsonable import from_plain, to_plain
+from store.jsonable import from_plain, from_text, to_plain, to_text
 
 WAIT_S = 30
 T = TypeVar("T")
 
 _metadata = sa.MetaData()
+
+
+class Words(sa.TypeDecorator[str]):
+    """Text for people, kept so that it can be said again in another language."""
+
+    impl = sa.String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, _dialect: object) -> str | None:
+        """What is kept."""
+        return None if value is None else to_text(value)
+
+    def process_result_value(self, value: str | None, _dialect: object) -> str | None:
+        """What was said."""
+        return None if value is None else from_text(value)
+
 
 runs = sa.Table(
     "runs",
@@ -32,8 +48,8 @@ runs = sa.Table(
     sa.Column("path", sa.String, nullable=False),
     sa.Column("status", sa.String, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
-    sa.Column("error", sa.String, nullable=False, default=""),
-    sa.Column("error_hint", sa.String, nullable=False, default=""),
+    sa.Column("error", Words, nullable=False, default=""),
+    sa.Column("error_hint", Words, nullable=False, default=""),
     sa.Column("fingerprint", sa.String, nullable=False, default=""),
     sa.Column("tensors", sa.Integer, nullable=False, default=0),
     sa.Column("nbytes", sa.Integer, nullable=False, default=0),
@@ -75,8 +91,8 @@ jobs = sa.Table(
     sa.Column("engine", sa.Integer, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
     sa.Column("comparison_id", sa.String),
-    sa.Column("error", sa.String, nullable=False, default=""),
-    sa.Column("error_hint", sa.String, nullable=False, default=""),
+    sa.Column("error", Words, nullable=False, default=""),
+    sa.Column("error_hint", Words, nullable=False, default=""),
     sa.Column("owner", sa.String, nullable=False),
 )
 notes = sa.Table(

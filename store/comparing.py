@@ -12,6 +12,7 @@ from analysis.diagnose import diagnose
 from analysis.findings import explain
 from analysis.progress import Progress
 from core.comparison import Comparison, Judgement, Settings
+from language import say
 from metrics import METRICS
 from store import comparisons, derived, diagnoses, ledgers
 from store.comparisons import Kept
@@ -46,7 +47,7 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
     """
     teller = Teller(order.progress, stall_s=order.stall_s)
     try:
-        teller.tell(Standing(message="Opening both runs"))
+        teller.tell(Standing(message=say("Opening both runs")))
         runs = order.reference.open(), order.candidate.open()
         sides = zip((order.reference, order.candidate), runs, strict=True)
         key = measured_by(
@@ -57,7 +58,7 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
                 *runs, order.settings, lambda p: teller.tell(_standing(p)), ledger=ledger
             )
             teller.wait_on()
-            teller.tell(Standing(message="Recomputing every operator in float64"))
+            teller.tell(Standing(message=say("Recomputing every operator in float64")))
             found = diagnose(
                 *runs, comparison, explain=explain, progress=lambda _: teller.wait_on()
             )

@@ -22,6 +22,7 @@ from core.comparison import Comparison, Pair, RunSummary, Settings
 from core.coverage import Coverage
 from core.errors import NotHereError
 from core.tensors import TensorInfo
+from language import say
 from store import derived, tables
 from store.derived import Derived
 from store.jsonable import from_plain, to_plain
@@ -142,8 +143,12 @@ def read(folder: Path, comparison_id: str) -> Comparison:
         unmatched = {n: tables.read(place / f"{n}.parquet", TensorInfo) for n in _UNMATCHED}
     except (OSError, KeyError, ValueError) as error:
         raise NotHereError(
-            f"Comparison {comparison_id} is here but cannot be read: {error}.",
-            "It was damaged or made by another version: compare the two runs again.",
+            say(
+                "Comparison {comparison_id} is here but cannot be read: {error}.",
+                comparison_id=comparison_id,
+                error=error,
+            ),
+            say("It was damaged or made by another version: compare the two runs again."),
         ) from error
     return Comparison(
         id=comparison_id,
@@ -187,8 +192,8 @@ def _head(comparison: Comparison) -> dict[str, Any]:
 def _place(folder: Path, comparison_id: str) -> Path:
     if not exists(folder, comparison_id):  # also keeps a link from naming any other folder
         raise NotHereError(
-            f"This server has no comparison {comparison_id!r}.",
-            "Compare the two runs here, or open the link on the server it came from.",
+            say("This server has no comparison {comparison_id!r}.", comparison_id=comparison_id),
+            say("Compare the two runs here, or open the link on the server it came from."),
         )
     return folder / comparison_id
 

@@ -16,6 +16,7 @@ from analysis.findings import explain
 from core.comparison import Comparison, Judgement, Settings
 from core.errors import LoadError
 from core.runs import Run
+from language import say
 from metrics import METRICS
 from metrics.engine.place import cache_folder
 from store import bundles, comparisons, derived, diagnoses, ledgers, thumbnails
@@ -52,7 +53,9 @@ def ledger(
             opened = ledgers.opened(folder, key)
         else:
             if not save.absolute().parent.is_dir():
-                raise LoadError(f"There is no folder {save.parent}.", "Make it first.")
+                raise LoadError(
+                    say("There is no folder {parent}.", parent=save.parent), say("Make it first.")
+                )
             folder = save.absolute().parent
             opened = ledgers.opened(folder, key, metrics=tuple(METRICS))
         yield Saving(save, folder, stack.enter_context(opened))
@@ -78,7 +81,10 @@ def opened(path: Path) -> Iterator[tuple[Comparison, Judgement]]:
     """A bundle's comparison and judgement; LoadError when the file is none."""
     bundle = bundles.bundle_at(path.resolve())
     if bundle is None:
-        raise LoadError(f"{path} is no saved comparison.", "`compare --save FILE` writes one.")
+        raise LoadError(
+            say("{path} is no saved comparison.", path=path),
+            say("`compare --save FILE` writes one."),
+        )
     with tempfile.TemporaryDirectory(prefix="px-") as folder:
         bounds: Any = Bounds(
             readable=(str(bundle), str(cache_folder())),
@@ -89,7 +95,12 @@ def opened(path: Path) -> Iterator[tuple[Comparison, Judgement]]:
         workers = Workers(1, bounds, preload=("store.bundles",))
         try:
             kept = workers.call(
-                f"read {path.name}", bundles.take, bundle, Path(folder), _OWNER, timeout_s=_UNPACK_S
+                say("read {name}", name=path.name),
+                bundles.take,
+                bundle,
+                Path(folder),
+                _OWNER,
+                timeout_s=_UNPACK_S,
             )
         finally:
             workers.close()

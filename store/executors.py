@@ -12,6 +12,7 @@ from typing import Any, Self
 from pebble import ProcessExpired
 
 from core.errors import CompareError
+from language import say
 from metrics.engine.place import cache_folder
 from store.confinement import Bounds
 from store.options import Options, workspace_root
@@ -66,13 +67,15 @@ class Cluster:
         try:
             from distributed import Client, KilledWorker
         except ImportError as error:
-            hint = "Install it: pip install -r requirements-cluster.txt"
-            raise CompareError("A cluster needs dask.distributed.", hint) from error
+            hint = say("Install it: pip install -r requirements-cluster.txt")
+            raise CompareError(say("A cluster needs dask.distributed."), hint) from error
         try:
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
-            hint = "Give the scheduler's address, such as tcp://host:8786."
-            raise CompareError(f"There is no Dask scheduler at {address}.", hint) from error
+            hint = say("Give the scheduler's address, such as tcp://host:8786.")
+            raise CompareError(
+                say("There is no Dask scheduler at {address}.", address=address), hint
+            ) from error
         self.lost: tuple[type[BaseException], ...] = (KilledWorker,)
         self.workers = sum(self._client.nthreads().values()) or 1
         self._executor = self._client.get_executor(pure=False)

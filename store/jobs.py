@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from analysis.compare import ENGINE_VERSION, compare
 from core.comparison import Settings
 from core.errors import CompareError, ExplorerError, NotHereError
+from language import say
 from store import catalogue, comparisons, progress
 from store.catalogue import Catalogue
 from store.comparing import Compare, Order, make_comparison
@@ -91,7 +92,10 @@ class Jobs:
         with self._catalogue.reading() as connection:
             row = connection.execute(query).mappings().first()
         if row is None:
-            raise NotHereError(f"This server has no job {job_id!r}.", "Start the comparison again.")
+            raise NotHereError(
+                say("This server has no job {job_id!r}.", job_id=job_id),
+                say("Start the comparison again."),
+            )
         return self._as_it_stands(row)
 
     def all(self) -> list[JobRecord]:
@@ -118,11 +122,14 @@ class Jobs:
         record = self._runs.get(run_id)
         if record.status == "failed":
             raise CompareError(
-                f"{record.label} cannot be compared: {record.error}", record.error_hint
+                say("{label} cannot be compared: {error}", label=record.label, error=record.error),
+                record.error_hint,
             )
         if record.comparison_id is not None:
-            hint = "Open it, or choose a dump."
-            raise CompareError(f"{record.label} is a comparison already, not a dump.", hint)
+            hint = say("Open it, or choose a dump.")
+            raise CompareError(
+                say("{label} is a comparison already, not a dump.", label=record.label), hint
+            )
         return record
 
     def _same(self, row: dict[str, Any]) -> JobRecord | None:
@@ -160,10 +167,16 @@ class Jobs:
         except CancelledError:
             self._end(job_id, status="cancelled")
         except Exception as error:
-            told = explained(error, "compared the two runs")
+            told = explained(error, say("compared the two runs"))
             if not isinstance(told, ExplorerError):
                 _log.error("job %s failed", job_id, exc_info=error)
-                told = CompareError(f"The comparison failed: {type(error).__name__}: {error}")
+                told = CompareError(
+                    say(
+                        "The comparison failed: {name}: {error}",
+                        name=type(error).__name__,
+                        error=error,
+                    )
+                )
             self._end(job_id, status="failed", error=told.message, error_hint=told.hint)
         finally:
             self._futures.pop(job_id, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -10,7 +11,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from language import Said
+from language import Said, restored
+
+_SAID = {"said", "values"}  # what a text that can be said again is kept as
+_MARK = "\x1f"  # before JSON of it; names of tensors are shown without control characters
 
 
 def to_plain(value: Any) -> Any:
@@ -39,6 +43,8 @@ def from_plain(hint: Any, value: Any) -> Any:
     if value is None or hint is Any:
         return value
     hint = without_none(hint)
+    if isinstance(value, Mapping) and value.keys() == _SAID:
+        return _said(value)
     if isinstance(hint, type) and is_dataclass(hint):
         known = get_type_hints(hint)
         return hint(**{k: from_plain(known[k], v) for k, v in value.items() if k in known})
@@ -47,16 +53,31 @@ def from_plain(hint: Any, value: Any) -> Any:
         return tuple(from_plain(get_args(hint)[0], item) for item in value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: from_plain(get_args(hint)[1], item) for key, item in value.items()}
-    if isinstance(value, Mapping) and hint is str:
-        return _said(value)
     if hint is datetime:
         return datetime.fromtimestamp(value, UTC)
     return float(value) if hint is float else value
 
 
-def _said(kept: Mapping[str, Any]) -> Said:
+def to_text(value: str) -> str:
+    """A text for a place that holds text alone, so that `from_text` gives it back."""
+    return _MARK + json.dumps(to_plain(value)) if isinstance(value, Said) else value
+
+
+def from_text(kept: str) -> str:
+    """The text that `to_text` was given."""
+    if not kept.startswith(_MARK):
+        return kept
+    try:
+        value = json.loads(kept[len(_MARK) :])
+    except ValueError:
+        return kept
+    return _said(value) if isinstance(value, dict) and value.keys() == _SAID else kept
+
+
+def _said(kept: Mapping[str, Any]) -> str:
     values = kept["values"].items()
-    return Said(kept["said"], {k: _said(v) if isinstance(v, Mapping) else v for k, v in values})
+    again = {name: _said(v) if isinstance(v, Mapping) else v for name, v in values}
+    return restored(kept["said"], again)
 
 
 def without_none(hint: Any) -> Any:

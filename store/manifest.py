@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from core.errors import UploadError
+from language import say
 
 MAX_FILES = 200_000
 _MAX_PATH, _MAX_NAME, _MAX_DEPTH = 2048, 255, 32
@@ -77,18 +78,28 @@ class Manifest:
 def manifest(user: str, files: Any, *, max_total: int) -> Manifest:
     """A checked manifest; UploadError says what is wrong with it."""
     if not isinstance(files, list) or not files:
-        raise UploadError("The upload names no files.", "Choose a folder that is not empty.")
+        raise UploadError(
+            say("The upload names no files."), say("Choose a folder that is not empty.")
+        )
     if len(files) > MAX_FILES:
         raise UploadError(
-            f"The folder holds {len(files):,} files; at most {MAX_FILES:,} are taken."
+            say(
+                "The folder holds {files:,} files; at most {max_files:,} are taken.",
+                files=len(files),
+                max_files=MAX_FILES,
+            )
         )
     entries = tuple(sorted((_entry(item) for item in files), key=lambda entry: entry.path))
     _check_tree([entry.path for entry in entries])
     checked = Manifest(user, entries)
     if checked.total > max_total:
         raise UploadTooLargeError(
-            f"The folder holds {checked.total:,} bytes; this server takes {max_total:,}.",
-            "Upload fewer steps, or raise PX_MAX_UPLOAD.",
+            say(
+                "The folder holds {total:,} bytes; this server takes {max_total:,}.",
+                total=checked.total,
+                max_total=max_total,
+            ),
+            say("Upload fewer steps, or raise PX_MAX_UPLOAD."),
         )
     return checked
 
@@ -101,12 +112,17 @@ def from_json(text: str) -> Manifest:
 
 def _entry(item: Any) -> Entry:
     if not isinstance(item, Mapping):
-        raise UploadError("The upload's list of files is malformed.")
+        raise UploadError(say("The upload's list of files is malformed."))
     path, size, mtime = item.get("path"), item.get("size"), item.get("mtime", 0)
     if not isinstance(path, str) or not _is_safe(path):
-        raise UploadError(f"The file name {ascii(path)[:200]} is not allowed.", "Rename the file.")
+        raise UploadError(
+            say("The file name {path} is not allowed.", path=ascii(path)[:200]),
+            say("Rename the file."),
+        )
     if type(size) is not int or size < 0 or type(mtime) is not int:
-        raise UploadError(f"The size or time of {ascii(path)[:200]} is not a number.")
+        raise UploadError(
+            say("The size or time of {path} is not a number.", path=ascii(path)[:200])
+        )
     return Entry(path, size, mtime)
 
 
@@ -131,8 +147,8 @@ def _check_tree(paths: Iterable[str]) -> None:
     folders: set[str] = set()
     for path in paths:
         if path in seen:
-            raise UploadError(f"The file {path} is named twice.")
+            raise UploadError(say("The file {path} is named twice.", path=path))
         seen.add(path)
         folders.update(map(str, list(PurePosixPath(path).parents)[:-1]))
     for path in seen & folders:
-        raise UploadError(f"{path} is named as a file and as a folder.")
+        raise UploadError(say("{path} is named as a file and as a folder.", path=path))

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from blake3 import blake3
 
 from core.errors import ExplorerError, LoadError, NotHereError
+from language import say
 from loaders.template import parsed
 from store import catalogue
 from store.catalogue import Catalogue
@@ -55,8 +56,8 @@ class Runs:
         with self._catalogue.reading() as connection:
             row = connection.execute(query).mappings().first()
         if row is None:
-            hint = "Upload the dump, or add its folder, on the page Runs."
-            raise NotHereError(f"This server has no run {run_id!r}.", hint)
+            hint = say("Upload the dump, or add its folder, on the page Runs.")
+            raise NotHereError(say("This server has no run {run_id!r}.", run_id=run_id), hint)
         return catalogue.record(RunRecord, row)
 
     def add_folder(
@@ -103,10 +104,13 @@ class Runs:
         """What a worker opens; NotHereError when the dump is gone or no longer the same."""
         path = Path(record.path)
         if not path.exists():
-            raise NotHereError(f"The dump of {record.label} is gone.", "Add it again.")
+            raise NotHereError(
+                say("The dump of {label} is gone.", label=record.label), say("Add it again.")
+            )
         if record.origin != "upload" and _folder_id(path) != record.id:
             raise NotHereError(
-                f"The dump of {record.label} has changed since it was read.", "Add it again."
+                say("The dump of {label} has changed since it was read.", label=record.label),
+                say("Add it again."),
             )
         scratch = str(self._layout.unpacked / record.id)
         template = record.provenance.get(_TEMPLATE, "")
@@ -129,11 +133,15 @@ class Runs:
         place = path.expanduser().resolve()
         if not any(place.is_relative_to(folder) for folder in self._options.readable):
             raise LoadError(
-                f"{path} is not in a folder this server may read.",
-                "Upload the dump, or start the server with PX_FOLDERS naming a folder above it.",
+                say("{path} is not in a folder this server may read.", path=path),
+                say(
+                    "Upload the dump, or start the server with PX_FOLDERS naming a folder above it."
+                ),
             )
         if not place.exists():
-            raise LoadError(f"There is no folder or file {path}.", "Check the spelling.")
+            raise LoadError(
+                say("There is no folder or file {path}.", path=path), say("Check the spelling.")
+            )
         return place
 
     def _add(self, record: RunRecord) -> RunRecord:
@@ -169,10 +177,17 @@ class Runs:
         try:
             description: Description | Kept = future.result()
         except (Exception, CancelledError) as error:
-            told = explained(error, f"read {record.label}")
+            told = explained(error, say("read {label}", label=record.label))
             if not isinstance(told, ExplorerError):
                 _log.error("%s could not be read", record.label, exc_info=error)
-                told = LoadError(f"{record.label} cannot be read: {type(error).__name__}: {error}")
+                told = LoadError(
+                    say(
+                        "{label} cannot be read: {name}: {error}",
+                        label=record.label,
+                        name=type(error).__name__,
+                        error=error,
+                    )
+                )
             self._update(record.id, **_failure(told))
         else:
             if isinstance(description, Kept):

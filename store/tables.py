@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from store.cache import Recent
-from store.jsonable import to_plain, without_none
+from store.jsonable import from_text, to_plain, to_text, without_none
 
 Columns = Any  # pyarrow has no type hints
 T = TypeVar("T")
@@ -195,6 +195,8 @@ def _offsets(lengths: Iterable[int]) -> Columns:
 
 
 def _scalars(values: Sequence[Any], kind: Any) -> Columns:
+    if kind is str:
+        values = [None if v is None else to_text(v) for v in values]
     try:
         return pa.array(values, _SCALARS[kind])
     except UnicodeEncodeError:  # names of a damaged dump may hold bytes that are no text
@@ -206,7 +208,9 @@ def _from_scalars(array: Columns, kind: Any, optional: bool) -> list[Any]:
     if pa.types.is_binary(array.type):
         texts = array.to_pylist()
         return [None if t is None else t.decode("utf-8", "surrogatepass") for t in texts]
-    if optional or kind is str:
+    if kind is str:
+        return [None if t is None else from_text(t) for t in array.to_pylist()]
+    if optional:
         return list(array.to_pylist())
     whole = pc.fill_null(array, _ZEROS[kind])  # nulls lie under absent records only
     return list(whole.to_numpy(zero_copy_only=False).tolist())

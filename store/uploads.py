@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import NotHereError, UploadError
+from language import say
 from store.manifest import Manifest, from_json
 
 SLICE = 16 << 20
@@ -64,7 +65,7 @@ class Upload:
     def bounds(self, number: int) -> tuple[int, int]:
         """Begin and end of a slice in the stream."""
         if not 0 <= number < self.slices:
-            raise UploadError(f"Upload {self.id} has no slice {number}.")
+            raise UploadError(say("Upload {id} has no slice {number}.", id=self.id, number=number))
         return number * SLICE, min((number + 1) * SLICE, self.total)
 
     def write(self, offset: int, data: bytes | bytearray) -> None:
@@ -153,7 +154,10 @@ class Uploads:
         """The user's upload of this id, also one begun before a restart."""
         found = self._received(upload_id) or self._live.get(upload_id) or self._on_disk(upload_id)
         if found is None or found.user != user:
-            raise NotHereError(f"There is no upload {upload_id!r}.", "Choose the folder again.")
+            raise NotHereError(
+                say("There is no upload {upload_id!r}.", upload_id=upload_id),
+                say("Choose the folder again."),
+            )
         return found
 
     def finish(self, upload: Upload) -> Received:
@@ -164,7 +168,13 @@ class Uploads:
                 return done
             missing = upload.missing()
             if missing:
-                raise UploadError(f"{len(missing)} of {upload.slices} slices are missing.")
+                raise UploadError(
+                    say(
+                        "{missing} of {slices} slices are missing.",
+                        missing=len(missing),
+                        slices=upload.slices,
+                    )
+                )
             part = self._folder / f"{upload.id}{_PART}"
             _flush_file_system(part)
             part.rename(self._folder / upload.id)

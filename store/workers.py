@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from core.errors import ExplorerError
+from language import say
 from store.confinement import Bounds, confine
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ Future = Any  # pebble's, a concurrent.futures.Future whose cancel() also ends a
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PARENT_POLL_S = 2.0
-_DAMAGED = "The file is probably damaged or made to harm; every other dump still works."
+_DAMAGED = say("The file is probably damaged or made to harm; every other dump still works.")
 
 
 class Workers:
@@ -80,24 +81,37 @@ class Workers:
 def explained(error: BaseException, what: str) -> BaseException:
     """The error of a task as the user should see it; bugs and our own errors stay what they are."""
     if isinstance(error, TimeoutError):
-        return ExplorerError(f"The worker that {what} took too long and was stopped.", _DAMAGED)
+        return ExplorerError(
+            say("The worker that {what} took too long and was stopped.", what=what), _DAMAGED
+        )
     if isinstance(error, MemoryError):
-        hint = "Choose a smaller part, or raise PX_WORKER_MEMORY if the dump is to be trusted."
-        return ExplorerError(f"The worker that {what} needed more memory than it may use.", hint)
+        hint = say("Choose a smaller part, or raise PX_WORKER_MEMORY if the dump is to be trusted.")
+        return ExplorerError(
+            say("The worker that {what} needed more memory than it may use.", what=what), hint
+        )
     if isinstance(error, ProcessExpired):
-        return ExplorerError(f"The worker that {what} {_ending(-error.exitcode)}.", _DAMAGED)
+        return ExplorerError(
+            say("The worker that {what} {ending}.", what=what, ending=_ending(-error.exitcode)),
+            _DAMAGED,
+        )
     if isinstance(error, CancelledError):
-        return ExplorerError(f"The worker that {what} was stopped.", "Try again.")
+        return ExplorerError(
+            say("The worker that {what} was stopped.", what=what), say("Try again.")
+        )
     return error
 
 
 def _ending(number: int) -> str:
     if number == signal.SIGALRM:
-        return "made no progress for minutes and was stopped"
+        return say("made no progress for minutes and was stopped")
     if number == signal.SIGKILL:
-        return "was killed, most likely because memory ran out"
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {-number}"
-    return f"crashed ({name})"
+        return say("was killed, most likely because memory ran out")
+    name = (
+        signal.Signals(number).name
+        if number in set(signal.Signals)
+        else say("exit code {value}", value=-number)
+    )
+    return say("crashed ({name})", name=name)
 
 
 def _start(bounds: Bounds, preload: tuple[str, ...]) -> None:

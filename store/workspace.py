@@ -21,6 +21,7 @@ from core.annotations import Annotation, Status
 from core.comparison import Comparison, Judgement, Pair, Settings
 from core.errors import NotHereError
 from core.findings import Diagnosis
+from language import say
 from metrics.engine.place import cache_folder
 from store import catalogue, comparisons, diagnoses, ledgers, thumbnails, tokens
 from store.annotations import Annotations
@@ -136,7 +137,7 @@ class Workspace:
     def names(self, run_id: str, most: int = 400) -> tuple[str, ...]:
         """The names a dump itself uses, an even choice of them, for a template to be tried on."""
         dump = self._runs.dump(self._runs.get(run_id))
-        what, limit = f"read the names of {dump.label}", self._options.ask_s
+        what, limit = say("read the names of {label}", label=dump.label), self._options.ask_s
         key = key_of(run_id, "names", ("most", most))
         ask = functools.partial(self._questions.call, what, names_of, dump, most, timeout_s=limit)
         found: tuple[str, ...] = ask() if key is None else self._answers.get(key, ask)
@@ -266,7 +267,7 @@ class Workspace:
         dumps = [self._dump(comparison_id, side) for side in ("reference", "candidate")]
 
         def answer() -> Any:
-            what = f"read {dumps[0].label} and {dumps[1].label}"
+            what = say("read {label} and {label2}", label=dumps[0].label, label2=dumps[1].label)
             limit = self._options.ask_s
             pair = self._adapted_pair(comparison_id, arguments.get("reference_id"))
             return self._questions.call(
@@ -375,8 +376,8 @@ class Workspace:
                 gone = gone or error
         self.comparison(comparison_id)  # a foreign link is told so
         raise gone or NotHereError(
-            f"The {side} dump of this comparison is not on this server.",
-            "Add the dump and compare again; the link stays the same.",
+            say("The {side} dump of this comparison is not on this server.", side=side),
+            say("Add the dump and compare again; the link stays the same."),
         )
 
     def _origins(self, comparison_id: str, side: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from core.errors import LoadError
 from core.tensors import TensorInfo
 from loaders import open_run
 
+DUMPS = Path(__file__).parent / "dumps"
 PLAIN = {key: array for key, array in SAMPLES.items() if array.dtype.isbuiltin == 1}
 ONES = np.ones((2, 3), np.float32)
 
@@ -424,3 +426,81 @@ def test_blocks_of_torchtitan_are_operations_with_statistics(tmp_path: Path) -> 
     assert first.attrs["location"] == "common/attention.py:534"
     assert first.summary is not None
     assert (first.summary.norm, first.summary.mean) == (123.4567, 0.001)
+
+
+# --- DebugMode of PyTorch
+
+
+def test_a_log_of_debug_mode_is_operators_in_their_modules_with_their_hashes() -> None:
+    """The sample was written by PyTorch 2.14 with both kinds of hashes, of inputs too."""
+    run = open_run(DUMPS / "debug_mode.json")
+    assert run.problems == ()
+    of = {tensor.name: tensor for tensor in run.tensors.values()}
+    product = of["lin/addmm.output.0"]
+    assert facts(product) == ("lin.addmm", "forward_output.0", 0)
+    assert (product.shape, product.dtype) == ((3, 2), "float32")
+    assert product.summary is not None
+    assert product.summary.magnitude == pytest.approx(1.959450677037239 / 6)
+    assert product.summary.checksum == f"torch-xor:{52098138520944640:016x}"
+    assert facts(of["max.output.1"]) == ("max", "forward_output.1", 0)
+    assert of["max.output.1"].dtype == "int64"
+    assert facts(of["lin/addmm.input.2"]) == ("lin.addmm", "forward_input.2", 0)
+    assert facts(of["mm.backward_output.0"]) == ("mm", "backward_output.0", 0)
+    assert [t.order for t in run.tensors.values()] == list(range(len(run.tensors)))
+
+
+def _debug_log(*calls: Mapping[str, Any], version: int = 1) -> str:
+    log = {"format": "torch.utils._debug_mode.DebugMode.logs", "version": version}
+    return json.dumps({**log, "logs": list(calls)})
+
+
+def _debug_call(hashed: Any, output: str = "  ->  t: f32[2]", **more: Any) -> dict[str, Any]:
+    call = {"type": "op", "op_name": "aten::relu", "args_str": "", "kwargs_str": ""}
+    log = {"type": "dict", "items": [["hash", hashed]]} if hashed else None
+    return {**call, "call_depth": 1, "output_str": output, "log": log, **more}
+
+
+def test_a_hash_of_debug_mode_that_is_not_finite_is_a_statement(tmp_path: Path) -> None:
+    lost = {"type": "nonfinite_float", "value": "nan"}
+    (tmp_path / "rank_2.json").write_text(_debug_log(_debug_call(lost), _debug_call(lost)))
+    first, second = open_run(tmp_path).tensors.values()
+    assert first.summary is not None
+    assert first.summary.magnitude is not None
+    assert math.isnan(first.summary.magnitude)
+    assert (first.operator, second.operator, first.rank) == ("relu", "relu_1", 2)
+
+
+def test_a_triton_kernel_has_the_tensors_that_it_was_given(tmp_path: Path) -> None:
+    number = {"type": "scalar", "value": 6.0}
+    hashes = {"type": "dict", "items": [["out_ptr0", number]]}
+    kernel = {
+        "type": "triton_kernel",
+        "kernel_name": "triton_poi_fused_relu_0",
+        "kwargs_str": "in_ptr0=t: bf16[3], out_ptr0=t: f32[3], xnumel=3",
+        "pre_hashes": None,
+        "post_hashes": hashes,
+        "call_depth": 1,
+    }
+    (tmp_path / "log.json").write_text(_debug_log(kernel))
+    (tensor,) = open_run(tmp_path).tensors.values()
+    assert facts(tensor) == ("triton_poi_fused_relu_0", "forward_output.out_ptr0", 0)
+    assert (tensor.shape, tensor.dtype) == ((3,), "float32")
+    assert tensor.summary is not None
+    assert tensor.summary.magnitude == 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (_debug_log(version=2), "only version 1"),
+        (_debug_log({"call_depth": None}), "has no depth"),
+        (_debug_log(_debug_call(None)), "log_tensor_hashes"),
+        (_debug_log().replace("[]", "7"), "no list of calls"),
+    ],
+)
+def test_a_log_of_debug_mode_that_says_nothing_is_named(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "log.json").write_text(text)
+    with pytest.raises(LoadError, match=said):
+        open_run(tmp_path)

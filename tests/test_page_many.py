@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import fakes
 import numpy as np
 import pandas as pd
@@ -97,3 +99,20 @@ def test_a_single_candidate_is_told_so(kept: fakes.FakeWorkspace) -> None:
     assert not page.exception
     assert "Only one candidate" in html_of(page)
     assert "In units of another candidate" not in html_of(page)
+
+
+def test_a_run_of_several_steps_has_a_path_for_each(kept: fakes.FakeWorkspace) -> None:
+    once = fakes.comparison()
+    later = [
+        replace(
+            pair,
+            reference=replace(pair.reference, id=f"later/{pair.reference.id}", step=1),
+            candidate=replace(pair.candidate, id=f"later/{pair.candidate.id}", step=1),
+        )
+        for pair in once.pairs
+    ]
+    kept.compared["c0ffee"] = replace(once, pairs=(*once.pairs, *later))
+    page = open_page("many", c="c0ffee")
+    assert not page.exception
+    assert "Step by step" in html_of(page)
+    assert "Step by step" not in html_of(open_page("many", c="beef"))

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts.template import CONFIG
+from language import _
 
 _ROWS = 2000  # shown at once; the page Layers has all of them
 
@@ -39,8 +40,14 @@ def _selected(key: str, on_click: Callable[[Any], None]) -> None:
 
 def as_table(rows: pd.DataFrame, *, key: str) -> None:
     """A button that opens the numbers behind a chart; they are sent only when it is open."""
-    with st.popover("As table", key=key, on_change="rerun") as opened:
+    with st.popover(_("As table"), key=key, on_change="rerun") as opened:
         if opened.open:
             st.dataframe(rows.head(_ROWS), hide_index=True, key=f"{key}-rows", width=900)
             if len(rows) > _ROWS:
-                st.caption(f"The first {_ROWS:,} of {len(rows):,} rows; Layers lists all.")
+                st.caption(
+                    _(
+                        "The first {n:,} of {total:,} rows; Layers lists all.",
+                        n=_ROWS,
+                        total=len(rows),
+                    )
+                )

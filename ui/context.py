@@ -12,12 +12,14 @@ import streamlit as st
 
 from charts.names import for_html, plain
 from core.comparison import Comparison
-from language import _
+from core.words import word
+from language import _, say, told
 from metrics import METRICS
 from ui import browser, url
 from ui.markup import Side, key
 
 TIMES_FLOOR = "times_floor"
+_ALL = {"step": say("all steps"), "rank": say("all ranks")}
 _MOST_NAMES = 3000  # in the finder; more would make every page heavy
 
 
@@ -34,11 +36,11 @@ def bar(comparison: Comparison, table: pd.DataFrame) -> Chosen:
     """Draws the bar and returns what it says."""
     with st.container(horizontal=True, vertical_alignment="center", key="context"):
         st.html(_pair(comparison), width="content")
-        step, rank = _number("Step", "step", table), _number("Rank", "rank", table)
+        step, rank = _number(_("Step"), "step", table), _number(_("Rank"), "rank", table)
         st.space("stretch")
         _find(table)
         metric = url.choose(
-            "Metric", metrics(), key="m", labels=metric_labels(), visible=False, width=190
+            _("Metric"), metrics(), key="m", labels=metric_labels(), visible=False, width=190
         )
         browser.copy_link()
         st.html(_present(), width="content")
@@ -61,7 +63,9 @@ def metrics() -> Mapping[str, str]:
 
 def metric_labels() -> Mapping[str, str]:
     """What the metric picker shows."""
-    return {TIMES_FLOOR: "× floor"} | {name: metric.label for name, metric in METRICS.items()}
+    return {TIMES_FLOOR: _("× floor")} | {
+        name: told(metric.label) for name, metric in METRICS.items()
+    }
 
 
 def _pair(comparison: Comparison) -> str:
@@ -78,8 +82,8 @@ def _present() -> str:
 
 
 def _side(side: Side, label: str) -> str:
-    word = "" if label.lower().endswith(side) else f"<span>{side}</span>"
-    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{word}'
+    said = "" if label.lower().endswith(side) else f"<span>{for_html(word(side))}</span>"
+    return f'{key(side)}<b title="{for_html(label)}">{for_html(label, 40)}</b>{said}'
 
 
 def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
@@ -88,20 +92,24 @@ def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
     if len(present) < 2:
         return None
     options: dict[str, int | None] = {"all": None} | {str(value): value for value in present}
-    labels = {"all": f"all {label.lower()}s"} | {str(v): f"{label.lower()} {v}" for v in present}
+    labels = {"all": told(_ALL[name])} | {str(v): f"{told(word(name))} {v}" for v in present}
     return url.choose(label, options, key=name, labels=labels, visible=False, width=120)
 
 
 def _find(table: pd.DataFrame) -> None:
     every = _names(table)
     names = dict(islice(every.items(), _MOST_NAMES))
-    cut = f"Find among the first {_MOST_NAMES:,} of {len(every):,} names"
+    cut = _(
+        "Find among the first {n:,} of {total:,} names",
+        n=_MOST_NAMES,
+        total=len(every),
+    )
     st.selectbox(
-        "Find a module or tensor",
+        _("Find a module or tensor"),
         list(names),
         index=None,
         key="find",
-        placeholder=cut if len(every) > len(names) else "Find a module or tensor   /",
+        placeholder=cut if len(every) > len(names) else _("Find a module or tensor   /"),
         format_func=lambda name: plain(name, 200),
         label_visibility="collapsed",
         on_change=_open,

@@ -17,9 +17,10 @@ from charts.names import for_html
 from charts.tokens import Theme
 from core.comparison import Comparison, Judgement
 from core.errors import ExplorerError, NotHereError
+from language import _
 from store import workspace as store
 from ui import browser, context, style, tools, url
-from ui.markup import anchor
+from ui.markup import anchor, muted
 from ui.navigation import current_theme
 
 
@@ -80,7 +81,9 @@ def _edge() -> Iterator[None]:
 def _view() -> View:
     asked = url.get("c")
     if asked is None:
-        raise NotHereError("No comparison is open.", "Open one on Runs, or start a new one there.")
+        raise NotHereError(
+            _("No comparison is open."), _("Open one on Runs, or start a new one there.")
+        )
     workspace = store.default()
     comparison, judgement = workspace.comparison(asked), workspace.judgement(asked)
     table = workspace.table(asked)
@@ -103,7 +106,8 @@ def explain(error: ExplorerError) -> None:
     with st.container(key="explain"):
         st.html(
             f'<div class="px-explain" role="alert"><h1>{for_html(error.message, 1000)}</h1>'
-            f"<p>{for_html(error.hint, 1000)}</p><p>{anchor('./', 'Go to Runs')}</p></div>"
+            f"<p>{for_html(error.hint, 1000)}</p>"
+            f"<p>{anchor(url.link('runs'), _('Go to Runs'))}</p></div>"
         )
 
 
@@ -121,5 +125,5 @@ def command(*words: str, **options: str) -> str:
 def foot(command: str) -> None:
     """The shell command that gives the same answer as the page."""
     with st.container(horizontal=True, vertical_alignment="center", key="foot"):
-        st.html('<span class="px-muted">Same answer from a shell</span>', width="content")
+        st.html(muted(_("Same answer from a shell")), width="content")
         st.code(command, language=None, width="content")

@@ -12,6 +12,7 @@ from typing import Literal, cast
 from charts.names import for_html
 from charts.tokens import MARKS
 from core.comparison import Verdict
+from core.words import head
 
 Side = Literal["reference", "candidate"]
 
@@ -24,7 +25,7 @@ def mark(verdict: Verdict) -> str:
 
 def verdict_word(verdict: Verdict, word: str = "") -> str:
     """Shape + word + colour, always all three."""
-    text = for_html(word) if word else MARKS[verdict].word
+    text = for_html(word or MARKS[verdict].word)
     return f'<span class="px-verdict px-{verdict}">{mark(verdict)}{text}</span>'
 
 
@@ -32,7 +33,7 @@ def finding_word(verdict: str, word: str = "") -> str:
     """The same for a finding or a diagnosis; settings rather than arithmetic carry a square."""
     if verdict in MARKS:
         return verdict_word(cast(Verdict, verdict), word)
-    text = for_html(word or verdict.capitalize())
+    text = for_html(word or head(verdict))
     square = '<i class="px-mark px-setup" aria-hidden="true"></i>'
     return f'<span class="px-verdict px-setup">{square}{text}</span>'
 
@@ -79,20 +80,20 @@ def figures(values: Iterable[tuple[str, str, str]]) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, numeric: Sequence[int] = (), label: str
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, numeric: Sequence[int] = (), label: str
 ) -> str:
     """A table of HTML cells; `numeric` columns are right-aligned under right-aligned heads.
 
     With every head empty the table has none.
     """
-    right = [' class="px-num"' if i in numeric else "" for i in range(len(head))]
-    top = "".join(f'<th scope="col"{r}>{cell}</th>' for cell, r in zip(head, right, strict=True))
-    heads = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
+    right = [' class="px-num"' if i in numeric else "" for i in range(len(heads))]
+    top = "".join(f'<th scope="col"{r}>{cell}</th>' for cell, r in zip(heads, right, strict=True))
+    top = f"<thead><tr>{top}</tr></thead>" if any(heads) else ""
     body = "".join(
         f"<tr>{''.join(f'<td{r}>{cell}</td>' for cell, r in zip(row, right, strict=True))}</tr>"
         for row in rows
     )
     return (
         f'<div class="px-scroll" tabindex="0" role="region" aria-label="{for_html(label)}">'
-        f'<table class="px-table">{heads}<tbody>{body}</tbody></table></div>'
+        f'<table class="px-table">{top}<tbody>{body}</tbody></table></div>'
     )

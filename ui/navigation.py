@@ -8,7 +8,7 @@ import streamlit as st
 
 import language
 from charts.tokens import LIGHT, THEMES, Theme
-from language import _
+from language import told
 from ui import url
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ def pages() -> list[st.Page]:
     return [
         st.Page(
             ROOT / "pages" / f"{name}.py",
-            title=_(title),
+            title=told(title),
             default=name == "runs",
             url_path=None if name == "runs" else name,
         )

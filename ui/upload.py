@@ -7,6 +7,9 @@ from typing import TypedDict
 
 import streamlit as st
 
+import language
+from language import _
+from language.catalogue import LOCALES
 from store import workspace
 
 USER = "local"  # there are no accounts: whoever may see the pages may upload
@@ -34,7 +37,7 @@ def folder_upload(label: str, *, slot: str, hint: str) -> Uploaded | None:
     """
     taken = f"upload-taken-{slot}"
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
-    told = _component(
+    sent = _component(
         key=f"upload-{slot}",
         data={
             "label": label,
@@ -42,14 +45,51 @@ def folder_upload(label: str, *, slot: str, hint: str) -> Uploaded | None:
             "slot": slot,
             "base": f"/{base}/" if base else "/",
             "token": _token(),
+            "words": _words(),
             "taken": st.session_state.get(taken, ""),
         },
         on_uploaded_change=lambda: None,
     ).uploaded
-    if not told or told["nonce"] == st.session_state.get(taken):
+    if not sent or sent["nonce"] == st.session_state.get(taken):
         return None
-    st.session_state[taken] = told["nonce"]  # until the browser hears of it, it repeats itself
-    return Uploaded(id=str(told["id"]), name=str(told["name"]))
+    st.session_state[taken] = sent["nonce"]  # until the browser hears of it, it repeats itself
+    return Uploaded(id=str(sent["id"]), name=str(sent["name"]))
+
+
+def _words() -> dict[str, str]:
+    """What the component says, in the reader's language; `{…}` are filled in the browser."""
+    return {
+        "language": language.current(),
+        "locale": LOCALES[language.current()].replace("_", "-"),
+        "choose": _("Choose folder…"),
+        "folder": _("Folder"),
+        "what": _("Contents"),
+        "upload": _("Upload"),
+        "leave": _("You may leave this page; the upload goes on. Keep the browser tab open."),
+        "cancel": _("Cancel"),
+        "replace": _("Replace"),
+        "answered": _("The server answered {status}."),
+        "unreachable": _("The server cannot be reached."),
+        "gone": _("A file can no longer be read: {error}"),
+        "waiting": _("waiting for the server"),
+        "writing": _("writing to disk"),
+        "part": _("{percent} %"),
+        "left": _("{percent} %, {time} left"),
+        "file": _("{number} file"),
+        "files": _("{number} files"),
+        "whole": _("{files}, {total}"),
+        "still": _("{files}, {sent} of {total}"),
+        "moving": _("{files}, {sent} of {total}, {speed}"),
+        "interrupted": _(
+            "The upload of {name} was interrupted. Choose the same folder again and it goes on "
+            "where it stopped."
+        ),
+        "uploaded": _("uploaded"),
+        "stopped": _("stopped"),
+        "kept": _("{error} What was sent is kept: choose the same folder to go on."),
+        "heard": _("uploading, {percent} percent"),
+        "none": _("The folder holds no files."),
+    }
 
 
 def _token() -> str:

@@ -29,21 +29,21 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from charts.names import for_markdown
-from language import LANGUAGES
+from language import LANGUAGES, _, say
 
 T = TypeVar("T")
 
 PAGES: Mapping[str, str] = {
-    "runs": "Runs",
-    "overview": "Overview",
-    "layers": "Layers",
-    "tensor": "Tensor",
-    "findings": "Findings",
-    "drift": "Drift",
-    "formats": "Formats",
-    "many": "Many runs",
-    "matching": "Matching",
-    "report": "Report",
+    "runs": say("Runs"),
+    "overview": say("Overview"),
+    "layers": say("Layers"),
+    "tensor": say("Tensor"),
+    "findings": say("Findings"),
+    "drift": say("Drift"),
+    "formats": say("Formats"),
+    "many": say("Many runs"),
+    "matching": say("Matching"),
+    "report": say("Report"),
 }
 CARRIED = ("c", "m", "step", "rank")
 LANGUAGE = "lang"
@@ -161,8 +161,13 @@ def choose(
         chosen = asked
     elif asked is not None:
         st.warning(
-            f"The link asks for {label.lower()} **{for_markdown(asked)}**, which is not here. "
-            f"Showing {for_markdown(names.get(chosen, chosen))} instead."
+            _(
+                "The link asks for {label} **{asked}**, which is not here. Showing {chosen} "
+                "instead.",
+                label=label.lower(),
+                asked=for_markdown(asked),
+                chosen=for_markdown(names.get(chosen, chosen)),
+            )
         )
     widget = f"pick-{key}"
     st.session_state[widget] = chosen

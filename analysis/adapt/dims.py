@@ -26,12 +26,13 @@ from core.adaptation import Operation, RunSide
 from core.comparison import DimsRule
 from core.errors import CompareError
 from core.runs import Run
+from language import say
 
 _DIM = re.compile(r"(?P<name>1|\w+|\(\w+(?:\*\w+)+\))(?:\[(?P<shards>[^\]]*)\])?")
 _SHARD = re.compile(r"(?P<axis>\w+)(?::(?P<how>sharded|partial))?")
 _COMMENT = re.compile(r"(?P<axis>\w+)(?::(?P<replicated>replicated)|=(?P<size>\d+))")
 _RULE = re.compile(r"(?:(?P<side>reference|candidate):)?(?P<pattern>[^=]+)=(?P<dims>.+)")
-_HINT = "Write for example: b s h[tp], or t h[tp:partial] # dp:replicated tp=2 dp=2."
+_HINT = say("Write for example: b s h[tp], or t h[tp:partial] # dp:replicated tp=2 dp=2.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,19 @@ def parse(text: str) -> Spec:
     for n, part in enumerate(body.split()):
         match = _DIM.fullmatch(part)
         if match is None:
-            raise CompareError(f"The dims {text!r} hold {part!r}, which is no dim.", _HINT)
+            raise CompareError(
+                say("The dims {text!r} hold {part!r}, which is no dim.", text=text, part=part),
+                _HINT,
+            )
         names.append(tuple(match["name"].strip("()").split("*")))
         shards.extend(_shards(match["shards"] or "", n, text))
     sizes = []
     for part in comment.split():
         match = _COMMENT.fullmatch(part)
         if match is None:
-            raise CompareError(f"The dims {text!r} hold {part!r} after the #.", _HINT)
+            raise CompareError(
+                say("The dims {text!r} hold {part!r} after the #.", text=text, part=part), _HINT
+            )
         if match["size"]:
             sizes.append((match["axis"], int(match["size"])))
         else:
@@ -75,7 +81,8 @@ def rule_from_text(text: str) -> DimsRule:
     match = _RULE.fullmatch(text.strip())
     if match is None:
         raise CompareError(
-            f"{text!r} gives no dims.", "Write PATTERN=DIMS, as in '*qkv*=b s h[tp]'."
+            say("{text!r} gives no dims.", text=text),
+            say("Write PATTERN=DIMS, as in '*qkv*=b s h[tp]'."),
         )
     parse(match["dims"])
     side = {None: "both", "reference": "reference", "candidate": "candidate"}[match["side"]]
@@ -108,7 +115,7 @@ def steps_from_dims(
             b = _in_order(b, names_b, names_a)
     except (ValueError, IndexError) as error:
         raise CompareError(
-            f"The dims given for {ours[0].id} do not fit: {error}.", _HINT
+            say("The dims given for {id} do not fit: {error}.", id=ours[0].id, error=error), _HINT
         ) from error
     return Proposal((*a.steps, *b.steps))
 
@@ -121,7 +128,9 @@ def _shards(text: str, axis: int, whole: str) -> list[tuple[str, int, Operation]
     for part in filter(None, (p.strip() for p in text.split(","))):
         match = _SHARD.fullmatch(part)
         if match is None:
-            raise CompareError(f"The dims {whole!r} hold the shard {part!r}.", _HINT)
+            raise CompareError(
+                say("The dims {whole!r} hold the shard {part!r}.", whole=whole, part=part), _HINT
+            )
         found.append((match["axis"], axis, "sum" if match["how"] == "partial" else "concat"))
     return found
 
@@ -137,14 +146,24 @@ def _merged(plan: Plan, spec: Spec | None) -> tuple[Plan, Names]:
     """The shards in one array, its axes of length 1 dropped, and the names of what is left."""
     if spec is None:
         if len(plan.arrays) > 1:
-            raise ValueError(f"{len(plan.arrays)} ranks and no dims that say how they are cut")
+            raise ValueError(
+                say("{arrays} ranks and no dims that say how they are cut", arrays=len(plan.arrays))
+            )
         return plan, ()
     if len(spec.names) != len(plan.arrays[0].shape):
-        raise ValueError(f"{len(spec.names)} dims for {len(plan.arrays[0].shape)} axes")
+        raise ValueError(
+            say(
+                "{names} dims for {shape} axes",
+                names=len(spec.names),
+                shape=len(plan.arrays[0].shape),
+            )
+        )
     for axis, how, size in reversed(_groups(plan, spec)):
         plan = plan.then("concat", axis, size) if how == "concat" else plan.then(how, size)
     if len(plan.arrays) > 1:
-        raise ValueError(f"{len(plan.arrays)} tensors are left: name every axis of ranks")
+        raise ValueError(
+            say("{arrays} tensors are left: name every axis of ranks", arrays=len(plan.arrays))
+        )
     kept = [n for n, name in enumerate(spec.names) if name != ("1",)]
     if len(kept) < len(spec.names):
         plan = plan.then("squeeze", *(plan.arrays[0].shape[n] for n in kept))
@@ -157,7 +176,7 @@ def _groups(plan: Plan, spec: Spec) -> list[tuple[int, Operation, int]]:
     unknown = [axis for axis, *_ in spec.shards if axis not in given]
     rest = len(plan.arrays) // math.prod(given.get(axis, 1) for axis, *_ in spec.shards)
     if len(unknown) > 1 and rest > 1:
-        raise ValueError(f"the sizes of {', '.join(unknown)} are not given")
+        raise ValueError(say("the sizes of {unknown} are not given", unknown=", ".join(unknown)))
     order = list(given)
     shards = sorted(spec.shards, key=lambda s: order.index(s[0]) if s[0] in given else len(order))
     sizes = [given.get(axis, rest) for axis, *_ in shards]
@@ -184,6 +203,12 @@ def _split_fused(plan: Plan, names: Names, others: Names, other: Plan) -> tuple[
 
 def _in_order(plan: Plan, names: Names, wanted: Names) -> Plan:
     if sorted(names) != sorted(wanted):
-        raise ValueError(f"the candidate's axes are {names}, the reference's {wanted}")
+        raise ValueError(
+            say(
+                "the candidate's axes are {names}, the reference's {wanted}",
+                names=names,
+                wanted=wanted,
+            )
+        )
     order = [names.index(name) for name in wanted]
     return plan if order == sorted(order) else plan.then("transpose", *order)

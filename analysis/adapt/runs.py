@@ -14,6 +14,7 @@ from core.comparison import Pair
 from core.errors import LoadError
 from core.runs import Array, Run, Selection, Values
 from core.tensors import TensorInfo
+from language import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,9 @@ class Recipe:
             return assembled([Stored(values, member) for member in self.members], self.steps)
         except (ValueError, IndexError) as error:
             name = self.members[0].id
-            raise LoadError(f"{name} does not fit its adaptation: {error}.") from error
+            raise LoadError(
+                say("{name} does not fit its adaptation: {error}.", name=name, error=error)
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def extended(reference: Run, candidate: Run, pairs: Sequence[Pair]) -> tuple[Run
 def names_in_extended(pair: Pair) -> tuple[str, str]:
     """Ids of both sides of a pair in the extended runs; a pair is known by its reference."""
     a, b = pair.reference.id, pair.candidate.id
-    return (a, b) if pair.adaptation is None else (f"{a} (adapted)", f"{b} (as {a})")
+    return (a, b) if pair.adaptation is None else (f"{a} (adapted)", say("{b} (as {a})", b=b, a=a))
 
 
 def _with(run: Run, recipes: Mapping[str, Recipe]) -> Run:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from analysis.adapt.lazy import Added, Joined, LazyArray, Permuted, Sliced
 from analysis.adapt.reshaped import Reshaped
 from core.adaptation import Operation, RunSide, Step
+from language import say
 
 Arguments = tuple[int, ...]
 Arrays = tuple[LazyArray, ...]
@@ -19,7 +20,7 @@ def assembled(arrays: Sequence[LazyArray], steps: Sequence[Step]) -> LazyArray:
     for step in steps:
         whole = applied(whole, step.operation, step.arguments)
     if len(whole) != 1:
-        raise ValueError(f"{len(whole)} tensors are left")
+        raise ValueError(say("{whole} tensors are left", whole=len(whole)))
     return whole[0]
 
 
@@ -28,7 +29,13 @@ def applied(arrays: Arrays, operation: Operation, arguments: Arguments) -> Array
     if operation in _GROUPED:
         *rest, size = arguments
         if size < 1 or len(arrays) % size:
-            raise ValueError(f"{len(arrays)} tensors do not fall into groups of {size}")
+            raise ValueError(
+                say(
+                    "{arrays} tensors do not fall into groups of {size}",
+                    arrays=len(arrays),
+                    size=size,
+                )
+            )
         groups = [arrays[n : n + size] for n in range(0, len(arrays), size)]
         return tuple(_GROUPED[operation](group, rest) for group in groups)
     return tuple(_SINGLE[operation](array, arguments) for array in arrays)
@@ -52,14 +59,18 @@ class Plan:
 
 def _permuted(array: LazyArray, order: Arguments) -> LazyArray:
     if sorted(order) != list(range(len(array.shape))):
-        raise ValueError(f"{order} is no order of {len(array.shape)} axes")
+        raise ValueError(
+            say("{order} is no order of {shape} axes", order=order, shape=len(array.shape))
+        )
     return Permuted(array, order)
 
 
 def _reshaped(array: LazyArray, shape: Arguments) -> LazyArray:
     whole = Reshaped(array, shape)
     if math.prod(shape) != math.prod(array.shape):
-        raise ValueError(f"{array.shape} and {shape} differ in elements")
+        raise ValueError(
+            say("{shape} and {shape2} differ in elements", shape=array.shape, shape2=shape)
+        )
     return whole
 
 
@@ -68,7 +79,14 @@ def _taken(array: LazyArray, arguments: Arguments) -> LazyArray:
     ranges = list(zip(bounds[::2], bounds[1::2], strict=True))
     length = array.shape[axis]
     if not ranges or not all(0 <= start < stop <= length for start, stop in ranges):
-        raise ValueError(f"{ranges} do not lie within axis {axis} of {array.shape}")
+        raise ValueError(
+            say(
+                "{ranges} do not lie within axis {axis} of {shape}",
+                ranges=ranges,
+                axis=axis,
+                shape=array.shape,
+            )
+        )
     parts = tuple(Sliced(array, axis, start, stop) for start, stop in ranges)
     return parts[0] if len(parts) == 1 else Joined(parts, axis)
 
@@ -77,7 +95,9 @@ def _joined(arrays: Arrays, arguments: Sequence[int]) -> LazyArray:
     (axis,) = arguments
     others = {(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}
     if len(others) > 1 or not all(0 <= axis < len(a.shape) for a in arrays):
-        raise ValueError(f"axis {axis} does not join {[a.shape for a in arrays]}")
+        raise ValueError(
+            say("axis {axis} does not join {value}", axis=axis, value=[a.shape for a in arrays])
+        )
     return Joined(arrays, axis)
 
 
@@ -93,7 +113,7 @@ def _first(arrays: Arrays, _: Sequence[int]) -> LazyArray:
 
 def _check_alike(arrays: Arrays) -> None:
     if len({a.shape for a in arrays}) > 1:
-        raise ValueError(f"shapes differ: {[a.shape for a in arrays]}")
+        raise ValueError(say("shapes differ: {value}", value=[a.shape for a in arrays]))
 
 
 _SINGLE: Mapping[Operation, Callable[[LazyArray, Arguments], LazyArray]] = {

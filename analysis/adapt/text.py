@@ -11,20 +11,22 @@ from core.adaptation import Adaptation, Operation, Shape, Step
 from core.errors import CompareError
 from core.numbers import shape
 from core.runs import Run
+from core.words import word
+from language import say
 
 _STEP = re.compile(
     r"(?:(?P<side>reference|candidate)\s*:\s*)?(?P<name>\w+)\((?P<numbers>[\d, ]*)\)"
 )
-_HINT = "Write for example: candidate: concat(0, 2); candidate: transpose(1, 0)."
+_HINT = say("Write for example: candidate: concat(0, 2); candidate: transpose(1, 0).")
 _WORDS = {
-    "transpose": "axes in the order {numbers}",
-    "squeeze": "axes of length 1 dropped",
-    "unsqueeze": "axes of length 1 added",
-    "merge": "adjacent axes merged",
-    "unmerge": "an axis cut in several",
-    "concat": "{size} parts joined along axis {axis}",
-    "sum": "{size} parts added",
-    "replicated": "one of {size} replicas",
+    "transpose": say("axes in the order {numbers}"),
+    "squeeze": say("axes of length 1 dropped"),
+    "unsqueeze": say("axes of length 1 added"),
+    "merge": say("adjacent axes merged"),
+    "unmerge": say("an axis cut in several"),
+    "concat": say("{size} parts joined along axis {axis}"),
+    "sum": say("{size} parts added"),
+    "replicated": say("one of {size} replicas"),
 }
 
 
@@ -42,15 +44,17 @@ def steps_from_text(
     for part in filter(None, (p.strip() for p in text.split(";"))):
         match = _STEP.fullmatch(part)
         if match is None or match["name"] not in get_args(Operation):
-            raise CompareError(f"{part!r} is no step of an adaptation.", _HINT)
+            raise CompareError(say("{part!r} is no step of an adaptation.", part=part), _HINT)
         numbers = [int(n) for n in match["numbers"].replace(",", " ").split()]
         at = 0 if match["side"] == "reference" else 1
         try:
             plans[at] = plans[at].then(match["name"], *numbers)  # type: ignore[arg-type]
         except (ValueError, IndexError) as error:
-            raise CompareError(f"The step {part!r} does not fit: {error}.", _HINT) from error
+            raise CompareError(
+                say("The step {part!r} does not fit: {error}.", part=part, error=error), _HINT
+            ) from error
     if any(len(plan.arrays) > 1 for plan in plans):
-        raise CompareError(f"{text!r} leaves several tensors on one side.", _HINT)
+        raise CompareError(say("{text!r} leaves several tensors on one side.", text=text), _HINT)
     return Proposal((*plans[0].steps, *plans[1].steps))
 
 
@@ -59,14 +63,24 @@ def step_in_words(step: Step) -> str:
     if step.operation in ("pad_slice", "split"):
         axis, *bounds = step.arguments
         ranges = ", ".join(f"{a}:{b}" for a, b in zip(bounds[::2], bounds[1::2], strict=True))
-        what = f"{ranges} of axis {axis}"
+        what = say("{ranges} of axis {axis}", ranges=ranges, axis=axis)
     else:
         numbers = ", ".join(map(str, step.arguments))
         axis, size = step.arguments[0], step.arguments[-1]
-        what = _WORDS[step.operation].format(numbers=numbers, axis=axis, size=size)
-    return f"{step.side}: {what}: {_shapes(step.before)} → {_shapes(step.after)}"
+        what = say(_WORDS[step.operation], numbers=numbers, axis=axis, size=size)
+    return say(
+        "{side}: {what}: {before} → {after}",
+        side=word(step.side),
+        what=what,
+        before=_shapes(step.before),
+        after=_shapes(step.after),
+    )
 
 
 def _shapes(shapes: Sequence[Shape]) -> str:
     same = len(set(shapes)) == 1 and len(shapes) > 1
-    return f"{len(shapes)} of {shape(shapes[0])}" if same else ", ".join(map(shape, shapes))
+    return (
+        say("{n} of {shape}", n=len(shapes), shape=shape(shapes[0]))
+        if same
+        else ", ".join(map(shape, shapes))
+    )

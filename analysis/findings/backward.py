@@ -16,6 +16,7 @@ from analysis.replay.functions.attention import attended
 from analysis.replay.functions.gradients import GRADIENTS
 from analysis.replay.registry import FUNCTIONS
 from core.runs import Array
+from language import say
 
 # Earlier steps whose gradient may still be contained.
 _STEPS = 4
@@ -40,7 +41,7 @@ def scaled_gradient(scene: Scene) -> Iterator[Proposal]:
         facts=facts,
     )
     if scene.kind == "attention":
-        facts = {"variant": f"a factor of {slope:.4g} on scores' gradients"}
+        facts = {"variant": say("a factor of {slope:.4g} on scores' gradients", slope=slope)}
         yield Trial(
             mechanism="attn_backward",
             predicted=scene.error.expected * slope,
@@ -91,7 +92,7 @@ def attention_backward(scene: Scene) -> Iterator[Proposal]:
     """
     if scene.argument not in ("0", "1"):
         return
-    for name, share in (("the row sum left out", 0.0), ("half the row sum", 0.5)):
+    for name, share in ((say("the row sum left out"), 0.0), (say("half the row sum"), 0.5)):
         predicted = _with_row_sum(scene, share)
         if predicted is not None:
             yield Trial(
@@ -152,5 +153,5 @@ def _free_row_sum(scene: Scene) -> Iterator[Proposal]:
         predicted=scene.error.expected + share * along,
         parameters=int(share.size),
         prior=0.6,
-        facts={"variant": "a wrong row sum in every row"},
+        facts={"variant": say("a wrong row sum in every row")},
     )

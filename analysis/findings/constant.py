@@ -13,6 +13,7 @@ from analysis.findings.rounding import SIXTEEN_BIT, round_to
 from analysis.findings.scene import Scene
 from analysis.findings.transforms import factor
 from analysis.findings.trials import Facts, Proposal, Trial
+from language import say
 
 # A constant rounded to bfloat16 is off by at most 2^-8 of itself (measured 0.998249 for 2.927).
 _MOST = 2.0**-8
@@ -59,7 +60,7 @@ def rounded_constant(scene: Scene) -> Iterator[Proposal]:
             predicted=scene.error.expected * slope,
             parameters=1,
             prior=0.5,
-            facts={"factor": slope, "format": "16 bits"},
+            facts={"factor": slope, "format": say("16 bits")},
         )
 
 

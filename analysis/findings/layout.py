@@ -18,6 +18,7 @@ from analysis.findings.search import best_value, nice
 from analysis.findings.transforms import reorderings, same_multiset
 from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from core.runs import Array
+from language import say
 
 _BASES = tuple(np.geomspace(1e2, 1e8, 61))
 # Another order is a gross error; sorting tells it from other ones, and is skipped where the orders
@@ -35,7 +36,7 @@ def rotary_layout(scene: Scene) -> Iterator[Proposal]:
     """
     model = rotation_of(scene)
     if model is not None:
-        layout = "half-a-head" if model.interleaved else "adjacent"
+        layout = say("half-a-head") if model.interleaved else say("adjacent")
         yield Trial(
             mechanism="rope_interleave",
             predicted=model.laid(not model.interleaved).output(),
@@ -95,7 +96,7 @@ def transposed(scene: Scene) -> Iterator[Proposal]:
             mechanism="weight_transposed",
             predicted=product.output(w=np.ascontiguousarray(weight)),
             prior=0.75,
-            facts={"place": "kernel"},
+            facts={"place": say("kernel")},
         )
 
 
@@ -120,7 +121,7 @@ def reordered_axes(scene: Scene) -> Iterator[Proposal]:
             facts: Facts = {"order": order}
             yield Trial(mechanism="layout_reshape", predicted=predicted, prior=0.7, facts=facts)
     if same:
-        yield Sign(mechanism="layout_reshape", confidence=0.55, facts={"order": "not found"})
+        yield Sign(mechanism="layout_reshape", confidence=0.55, facts={"order": say("not found")})
 
 
 @detector("wrong_head", "gqa_repeat_order", kinds={"attention", "matmul"})
@@ -184,7 +185,7 @@ def lost_tail(scene: Scene) -> Iterator[Proposal]:
                 mechanism="tile_tail",
                 predicted=product.part(0, start) + product.rest,
                 prior=partial,
-                facts={"axis": "the reduction", "start": start, "tile": tile},
+                facts={"axis": say("the reduction"), "start": start, "tile": tile},
             )
     for axis in range(scene.error.expected.ndim):
         yield from _unstored(scene, axis)
@@ -200,7 +201,7 @@ def _unstored(scene: Scene, axis: int) -> Iterator[Proposal]:
             continue
         tail = np.arange(length).reshape([-1 if i == axis else 1 for i in range(expected.ndim)])
         predicted = np.where(tail >= start, 0.0, expected)
-        facts: Facts = {"axis": f"axis {axis}", "start": start, "tile": tile}
+        facts: Facts = {"axis": say("axis {axis}", axis=axis), "start": start, "tile": tile}
         partial = 0.75 if length % tile else 0.5
         yield Trial(mechanism="tile_tail", predicted=predicted, prior=partial, facts=facts)
         if length % tile and wrong == list(range(start, length)):

@@ -17,6 +17,7 @@ from analysis.findings.transforms import multipliers, nearest_slices
 from analysis.findings.trials import Facts, Proposal, Trial
 from analysis.replay.site import OperatorCall
 from core.runs import Array
+from language import say
 
 WIDTHS = (8, 16, 32, 64, 80, 96, 128, 256)
 # Partial products of every head with every head's weight: the square of this many.
@@ -106,7 +107,10 @@ def _within_heads(scene: Scene, widths: Sequence[int], added: Array) -> Iterator
                 mechanism="head_permuted",
                 predicted=np.ascontiguousarray(moved).reshape(expected.shape) + added,
                 prior=0.6,
-                facts={"order": f"rows {name} in blocks of {width}", "width": width},
+                facts={
+                    "order": say("rows {name} in blocks of {width}", name=name, width=width),
+                    "width": width,
+                },
             )
 
 

@@ -15,6 +15,7 @@ from analysis.findings.registry import detector
 from analysis.findings.scene import Scene
 from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from core.runs import Array
+from language import say
 
 # Positions tried for each token: around its own, and from 0 as far as this.
 _POSITIONS = 512
@@ -109,7 +110,12 @@ def _source_of(cache: Array, sample: int, tokens: slice) -> str:
         for start in range(cache.shape[2] - length + 1):
             elsewhere = other != sample or abs(start - tokens.start) >= length
             if elsewhere and np.array_equal(cache[other, :, start : start + length], block):
-                return f"tokens {start} to {start + length - 1} of sequence {other}"
+                return say(
+                    "tokens {start} to {start2} of sequence {other}",
+                    start=start,
+                    start2=start + length - 1,
+                    other=other,
+                )
     return "zeros" if not block.any() else ""
 
 
@@ -135,7 +141,7 @@ def foreign_keys(scene: Scene) -> Iterator[Proposal]:
                     span = slice(start, start + size)
                     k, v = keys.copy(), values.copy()
                     k[sample, :, span], v[sample, :, span] = k[other, :, span], v[other, :, span]
-                    source = f"those tokens of sequence {other}"
+                    source = say("those tokens of sequence {other}", other=other)
                     yield Trial(
                         mechanism="cache_block_reuse",
                         predicted=replace(model, key=k, value=v).output(),

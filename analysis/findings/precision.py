@@ -25,6 +25,7 @@ from analysis.findings.scene import Scene
 from analysis.findings.transforms import factor
 from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from core.runs import Array
+from language import say
 from metrics.formats import FORMATS
 
 HEAD = re.compile(r"(^|\.)(lm_head|output_layer|embed_out|output|head|logits)$")
@@ -146,7 +147,7 @@ def _row_sums(scene: Scene) -> Iterator[Proposal]:
     floor = np.sqrt(np.where(scene.error.valid, scene.error.variance, 0.0).sum(-1))
     rows = floor > 0
     if rows.any() and np.median(np.abs(total - expected)[rows] / floor[rows]) > 4:
-        yield Sign(mechanism="softmax_16bit", confidence=0.5, facts={"format": "16 bits"})
+        yield Sign(mechanism="softmax_16bit", confidence=0.5, facts={"format": say("16 bits")})
 
 
 @detector("norm_stat_16bit", kinds={"rms_norm", "layer_norm"})
@@ -174,7 +175,7 @@ def narrow_statistic(scene: Scene) -> Iterator[Proposal]:
             predicted=scene.error.expected * rows,
             parameters=int(rows.size),
             prior=0.4,
-            facts={"format": "16 bits", "rows": int(rows.size)},
+            facts={"format": say("16 bits"), "rows": int(rows.size)},
         )
 
 

@@ -12,6 +12,7 @@ from analysis.findings.scene import Scene
 from analysis.findings.transforms import factor
 from analysis.findings.trials import Facts, Proposal, Trial
 from core.runs import Array
+from language import say
 
 LINEARS = frozenset({"quant_linear", "int4_linear"})
 _ZERO_STEPS = (1, -1, 2, -2, 4, -4, 7, -7, 8, -8, 15, -15, 16, -16, 127, -127, 128, -128)
@@ -25,7 +26,11 @@ def wrong_scale(scene: Scene) -> Iterator[Proposal]:
     """
     for name, scale in _scales(scene):
         with np.errstate(divide="ignore", invalid="ignore"):
-            forms = {"ignored": np.ones_like(scale), "inverted": 1 / scale, "squared": scale**2}
+            forms = {
+                say("ignored"): np.ones_like(scale),
+                say("inverted"): 1 / scale,
+                say("squared"): scale**2,
+            }
         for variant, changed in forms.items():
             parameters = {name: changed} if name in scene.given.parameters else {}
             inputs = {name: changed} if name in scene.given.inputs else {}
@@ -63,7 +68,7 @@ def _free_factor(scene: Scene, product: Product) -> Iterator[Proposal]:
         predicted=rest + slope * core,
         parameters=1,
         prior=0.5,
-        facts={"variant": "off by a factor", "factor": slope},
+        facts={"variant": say("off by a factor"), "factor": slope},
     )
     slopes = factor(shifted, tuple(range(core.ndim - 1)))
     yield Trial(
@@ -71,7 +76,7 @@ def _free_factor(scene: Scene, product: Product) -> Iterator[Proposal]:
         predicted=rest + slopes * core,
         parameters=int(slopes.size),
         prior=0.4,
-        facts={"variant": "off by a factor per channel", "factor": float(np.median(slopes))},
+        facts={"variant": say("off by a factor per channel"), "factor": float(np.median(slopes))},
     )
 
 
@@ -149,7 +154,7 @@ def zero_point(scene: Scene) -> Iterator[Proposal]:
     if zero is not None:
         predicted = scene.replay(parameters={"weight_zero": np.zeros_like(zero)})
         if predicted is not None:
-            facts: Facts = {"offset": "its whole size"}
+            facts: Facts = {"offset": say("its whole size")}
             yield Trial(mechanism="zero_point_off", predicted=predicted, prior=0.6, facts=facts)
 
 

@@ -14,6 +14,7 @@ from analysis.findings.transforms import factor
 from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.findings.weights import equal, stored_reference
 from core.runs import Array
+from language import say
 
 
 @detector(
@@ -52,8 +53,8 @@ def quantised_parameter(scene: Scene) -> Iterator[Proposal]:
 
 def _factors(scene: Scene, reference: Array, observed: Array) -> Iterator[Proposal]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        forms = {"ignored": np.ones_like(reference), "inverted": 1 / reference}
-    forms["squared"] = reference**2
+        forms = {say("ignored"): np.ones_like(reference), say("inverted"): 1 / reference}
+    forms[say("squared")] = reference**2
     if "scale" in scene.argument.lower():
         for variant, form in forms.items():
             if equal(form, observed):
@@ -63,7 +64,7 @@ def _factors(scene: Scene, reference: Array, observed: Array) -> Iterator[Propos
     if slope and equal(slope * reference, observed):
         fnuz = "float8" in scene.dtype and abs(abs(np.log2(abs(slope))) - 1) < 1e-3
         slug = "fp8_fnuz" if fnuz else "quant_scale_wrong"
-        facts = {"factor": slope, "variant": "off by a factor"}
+        facts = {"factor": slope, "variant": say("off by a factor")}
         if named := meanings(slope):
             facts["meaning"] = named[0]
         yield Trial(mechanism=slug, predicted=slope * reference, prior=0.8, facts=facts)

@@ -16,6 +16,7 @@ from analysis.findings.transforms import factor, slope_on
 from analysis.findings.trials import Facts, Proposal, Trial
 from analysis.replay.functions.activation import FORMS
 from core.runs import Array
+from language import say
 
 _EPSILONS = tuple(np.geomspace(1e-13, 1.0, 27))
 _NICE_EPSILONS = tuple(m * 10.0**-p for p in range(2, 13) for m in (1, 5))
@@ -57,7 +58,7 @@ def _unknown_curve(scene: Scene) -> Iterator[Proposal]:
         predicted=scene.error.expected + curve,
         parameters=_CURVE_BINS,
         prior=0.3,
-        facts={"variant": "another curve", "expected_variant": str(scene.attribute("form"))},
+        facts={"variant": say("another curve"), "expected_variant": str(scene.attribute("form"))},
     )
 
 
@@ -149,7 +150,7 @@ def norm_formula(scene: Scene) -> Iterator[Proposal]:
         mechanism="norm_weight_plus1",
         predicted=model.output(one_plus=not model.one_plus),
         prior=0.7,
-        facts={"place": "kernel"},
+        facts={"place": say("kernel")},
     )
     yield Trial(
         mechanism="norm_mean_subtract", predicted=model.output(centred=not model.centred), prior=0.7

@@ -13,6 +13,7 @@ from analysis.findings.scene import Scene
 from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
 from core.runs import Array
+from language import say
 
 # Tensors upstream of a residual addition that may have been added instead.
 _UPSTREAM = 60
@@ -55,7 +56,9 @@ def _other_addends(scene: Scene, a: Array, b: Array) -> Iterator[Proposal]:
                 continue
             value = np.asarray(call.value(tensor), np.float64)
             for kept in (a, b):
-                facts: Facts = {"variant": f"its inputs with {tensor.id} in place of one"}
+                facts: Facts = {
+                    "variant": say("its inputs with {id} in place of one", id=tensor.id)
+                }
                 yield Trial(
                     mechanism="residual_wrong", predicted=kept + value, prior=0.6, facts=facts
                 )

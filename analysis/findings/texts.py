@@ -9,17 +9,41 @@ from dataclasses import dataclass
 
 from analysis.findings.catalogue import CATALOGUE
 from core.findings import Fact, Finding, Hypothesis
+from language import say, sentences
 
-_UNKNOWN_TITLE = "The operator is wrong; the cause is not known"
-_UNKNOWN_MEANS = (
-    "None of the known mechanisms explains the output from the operator's own inputs down to "
-    "rounding."
+_UNKNOWN_TITLE = say("The operator is wrong; the cause is not known")
+_UNKNOWN_MEANS = say(
+    "None of the known mechanisms explains the output from the operator's own inputs "
+    "down to rounding."
 )
-_UNKNOWN_CHECK = ("Rerun the operator alone on the dumped inputs and compare with float64.",)
-_SETUP_CHECK = "Compare again once the runs start alike: nothing after this point can be judged."
-_FALLS = "The unexplained error falls from {before} to {after} times what rounding allows."
-_SIZE = "The error is {before} times what rounding allows."
-_MISSING = "—"
+_UNKNOWN_CHECK = (say("Rerun the operator alone on the dumped inputs and compare with float64."),)
+_PARTED_TITLE = say("Ranks that should hold the same values do not")
+_PARTED_MEANS = say(
+    "Ranks {rank} and {other_rank} of the {side} differ here by {times} times what rounding "
+    "allows, while ranks that share such a tensor must agree to the last bit. Tensors like it: "
+    "{places}."
+)
+_PARTED_CHECK = (
+    say("Check the collective that makes the ranks equal (all-reduce, broadcast) and its group."),
+    say("Check that all ranks were given the same weights, inputs and random seed."),
+)
+_SETUP_CHECK = say(
+    "Compare again once the runs start alike: nothing after this point can be judged."
+)
+_FALLS = say("The unexplained error falls from {before} to {after} times what rounding allows.")
+_SIZE = say("The error is {before} times what rounding allows.")
+
+
+class _Missing(str):
+    """A dash for a fact that nobody knows, however a template would write the number."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> _Missing:
+        return super().__new__(cls, "—")
+
+    def __format__(self, _spec: str) -> str:
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +57,17 @@ class Text:
 
 def describe(finding: Finding) -> Text:
     """The words for a finding, from its best hypothesis; without one it says so."""
+    if finding.facts.get("sign") == "replicas":
+        times = f"{float(finding.facts['times']):.3g}"
+        facts = {**finding.facts, "side": say(finding.side), "times": times}
+        return Text(_PARTED_TITLE, _filled(_PARTED_MEANS, facts), _PARTED_CHECK)
     if not finding.hypotheses:
         return Text(_UNKNOWN_TITLE, _UNKNOWN_MEANS, _UNKNOWN_CHECK)
     best = finding.hypotheses[0]
     entry = CATALOGUE[best.mechanism]
-    sentences = [entry.means, *_sentences(entry.says, best.facts), *_strength(best)]
-    steps = entry.check + ((_SETUP_CHECK,) if finding.verdict == "setup" else ())
-    return Text(_filled(entry.title, best.facts), " ".join(sentences), steps)
+    detail = sentences([say(entry.means), *_sentences(entry.says, best.facts), *_strength(best)])
+    steps = (*map(say, entry.check), *((_SETUP_CHECK,) if finding.verdict == "setup" else ()))
+    return Text(_filled(entry.title, best.facts), detail, steps)
 
 
 def title_of(hypothesis: Hypothesis) -> str:
@@ -48,7 +76,7 @@ def title_of(hypothesis: Hypothesis) -> str:
 
 
 def _sentences(templates: tuple[str, ...], facts: Mapping[str, Fact]) -> list[str]:
-    return [one.format(**facts) for one in templates if _names(one) <= facts.keys()]
+    return [say(one, **_used(one, facts)) for one in templates if _names(one) <= facts.keys()]
 
 
 def _strength(hypothesis: Hypothesis) -> list[str]:
@@ -56,21 +84,19 @@ def _strength(hypothesis: Hypothesis) -> list[str]:
     if not math.isfinite(before):
         return []
     if not math.isfinite(after):
-        return [_SIZE.format(before=f"{before:.3g}")]
-    return [_FALLS.format(before=f"{before:.3g}", after=f"{after:.2g}")]
+        return [say(_SIZE, before=f"{before:.3g}")]
+    return [say(_FALLS, before=f"{before:.3g}", after=f"{after:.2g}")]
 
 
 def _filled(template: str, facts: Mapping[str, Fact]) -> str:
     if _names(template) <= facts.keys():
-        return template.format(**facts)
-    plain = {name: facts.get(name, _MISSING) for name in _names(template)}
-    return string.Template(_braceless(template)).safe_substitute(plain)
+        return say(template, **_used(template, facts))
+    return say(template, **{name: facts.get(name, _Missing()) for name in _names(template)})
+
+
+def _used(template: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    return {name: facts[name] for name in _names(template)}
 
 
 def _names(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name}
-
-
-def _braceless(template: str) -> str:
-    parts = string.Formatter().parse(template)
-    return "".join(text + (f"${{{name}}}" if name else "") for text, name, _, _ in parts)

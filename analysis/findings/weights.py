@@ -15,6 +15,7 @@ from analysis.findings.scene import Scene, tensor_at
 from analysis.findings.trials import Facts, Proposal, Sign
 from core.comparison import Pair
 from core.runs import Array
+from language import say
 from metrics.error import relative_l2
 from metrics.formats import coarser_of, format_of, kind
 
@@ -71,7 +72,7 @@ def stored_transposed(scene: Scene) -> Iterator[Proposal]:
         return
     for other in (reference.T, reference.T.reshape(reference.shape)):
         if other.shape == observed.shape and equal(other, observed):
-            facts: Facts = {"place": "stored weight"}
+            facts: Facts = {"place": say("stored weight")}
             yield Sign(mechanism="weight_transposed", confidence=0.98, facts=facts)
             return
 
@@ -92,7 +93,7 @@ def one_more(scene: Scene) -> Iterator[Proposal]:
         return
     for step in (1.0, -1.0):
         if equal(reference + step, scene.error.observed) and reference.size > 1:
-            facts: Facts = {"place": "stored weight", "offset": step}
+            facts: Facts = {"place": say("stored weight"), "offset": step}
             yield Sign(mechanism="norm_weight_plus1", confidence=0.98, facts=facts)
 
 
@@ -138,7 +139,7 @@ def permuted_rows(scene: Scene) -> Iterator[Proposal]:
             yield Sign(mechanism=slug, confidence=0.95, facts=facts)
             return
     if np.array_equal(np.sort(reference, None), np.sort(observed, None)):
-        facts = {"order": "not found"}
+        facts = {"order": say("not found")}
         yield Sign(mechanism="layout_reshape", confidence=0.75, facts=facts)
 
 

@@ -16,6 +16,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from language import say
+
 Array = NDArray[Any]
 Grid = Callable[[Array], Array]
 Quantiser = Callable[[Array, float], Array]
@@ -139,48 +141,54 @@ _int8: Grid = np.rint
 _INF = float("inf")
 
 _ALL = (
-    Scheme("bfloat16", "bf16", 16, 55.6, 3.3895e38, _cast(ml_dtypes.bfloat16), "Cast, no scale."),
-    Scheme("float16", "fp16", 16, 73.7, 65504.0, _cast(np.float16), "Cast, no scale; up to 65504."),
+    Scheme(
+        "bfloat16", "bf16", 16, 55.6, 3.3895e38, _cast(ml_dtypes.bfloat16),
+        say("Cast, no scale."),
+    ),
+    Scheme(
+        "float16", "fp16", 16, 73.7, 65504.0, _cast(np.float16),
+        say("Cast, no scale; up to 65504."),
+    ),
     Scheme(
         "e4m3_tensor", "e4m3 tensor", 8, 31.6, _INF, _per_tensor(_e4m3, _E4M3_MAX),
-        "fp8 e4m3, one scale for the tensor.",
+        say("fp8 e4m3, one scale for the tensor."),
     ),
     Scheme(
         "e4m3_row", "e4m3 row", 8, 31.6, _INF, _per_row(_e4m3, _E4M3_MAX),
-        "fp8 e4m3, a scale for each row of the last axis.",
+        say("fp8 e4m3, a scale for each row of the last axis."),
     ),
     Scheme(
         "e4m3_block", "e4m3 block", 8.25, 31.8, _INF,
         _blocked(_own_peak(_e4m3, _E4M3_MAX), _GROUP),
-        "fp8 e4m3, a scale for each 128 values along the last axis.",
+        say("fp8 e4m3, a scale for each 128 values along the last axis."),
     ),
     Scheme(
         "e5m2_tensor", "e5m2 tensor", 8, 25.6, _INF, _per_tensor(_e5m2, _E5M2_MAX),
-        "fp8 e5m2, one scale for the tensor.",
+        say("fp8 e5m2, one scale for the tensor."),
     ),
     Scheme(
         "mxfp8", "MXFP8", 8.25, 30.7, _INF, _blocked(_mx(_e4m3, _E4M3_MAX), _MX_BLOCK),
-        "OCP MX: e4m3 in blocks of 32 under a power-of-two scale.",
+        say("OCP MX: e4m3 in blocks of 32 under a power-of-two scale."),
     ),
     Scheme(
         "int8_tensor", "int8 tensor", 8, 38.9, _INF, _per_tensor(_int8, 127.0),
-        "Symmetric int8, one scale for the tensor.",
+        say("Symmetric int8, one scale for the tensor."),
     ),
     Scheme(
         "int8_row", "int8 row", 8, 41.7, _INF, _per_row(_int8, 127.0),
-        "Symmetric int8, a scale for each row of the last axis.",
+        say("Symmetric int8, a scale for each row of the last axis."),
     ),
     Scheme(
         "int4_group", "int4 g128", 4.25, 19.9, _INF, _blocked(_int4, _GROUP),
-        "Asymmetric int4 in groups of 128 along the last axis.",
+        say("Asymmetric int4 in groups of 128 along the last axis."),
     ),
     Scheme(
         "mxfp4", "MXFP4", 4.25, 18.8, _INF, _blocked(_mx(_e2m1, _E2M1_MAX), _MX_BLOCK),
-        "OCP MX: e2m1 in blocks of 32 under a power-of-two scale.",
+        say("OCP MX: e2m1 in blocks of 32 under a power-of-two scale."),
     ),
     Scheme(
         "nvfp4", "NVFP4", 4.5, 20.4, _INF, _nvfp4,
-        "e2m1 in blocks of 16 under an e4m3 scale and one float32 scale.",
+        say("e2m1 in blocks of 16 under an e4m3 scale and one float32 scale."),
     ),
 )  # fmt: skip
 

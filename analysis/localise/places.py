@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from analysis.floor import block_of
+from analysis.localise.replicas import Parted
 from analysis.localise.setup import Given
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect
@@ -18,6 +19,8 @@ from core.tensors import TensorInfo
 Explain = Callable[[Site], tuple[Hypothesis, ...]]
 
 _SURE, _LEAST = 0.99, 0.6
+# Floors from which ranks that parted are a fault: what the verdict allows any pair.
+_PARTED = 4.0
 
 
 def findings_of(
@@ -41,6 +44,33 @@ def findings_of(
     found += [(1, _of_grown(one, sites, explain)) for one in grown[:1]]
     found.sort(key=lambda item: (item[0], sites.order_of(item[1])))
     return [replace(finding, id=f"f{n + 1}") for n, (_, finding) in enumerate(found)]
+
+
+def with_parted(found: Sequence[Finding], parted: Sequence[Parted], sites: Sites) -> list[Finding]:
+    """Ranks that part are a finding unless something went wrong before: then they are its trace."""
+    first = min((sites.order_of(finding) for finding in found), default=1 << 62)
+    added = [_of_parted(each) for each in parted if each.pair.reference.order < first]
+    whole = sorted([*found, *added], key=lambda f: (f.verdict != "setup", sites.order_of(f)))
+    return [replace(finding, id=f"f{n + 1}") for n, finding in enumerate(whole)]
+
+
+def _of_parted(parted: Parted) -> Finding:
+    one, other = parted.tensors
+    facts: dict[str, Fact] = {
+        "sign": "replicas",
+        "rank": "-" if one.rank is None else one.rank,
+        "other_rank": "-" if other.rank is None else other.rank,
+        "times": parted.times,
+        "places": parted.places,
+    }
+    wrong = parted.times > _PARTED
+    return _finding(
+        parted.pair.reference,
+        verdict="fault" if wrong else "watch",
+        side=parted.side,
+        confidence=_SURE if wrong else _LEAST,
+        facts=facts,
+    )
 
 
 def _first_of_each(given: Iterable[Given]) -> list[Given]:

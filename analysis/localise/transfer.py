@@ -8,6 +8,7 @@ blocks let it grow by less than half again (measured, numerics.md §3.5).
 
 from __future__ import annotations
 
+import bisect
 import math
 import re
 from collections import Counter
@@ -90,7 +91,7 @@ def grown(
             continue
         earlier = seen.setdefault(place, [])
         unproven = tensor.slot != "input" and tensor.id not in proven
-        if unproven or _after_gap(engine, pair, proven):
+        if unproven or walk.is_after_gap(pair, proven):
             found = walk.judged(pair, earlier)
             if found is not None:
                 done.add(place)
@@ -106,6 +107,24 @@ class _Walk:
         self._known: dict[str, Difference] = {}
         seen = (p for p in engine.pair_of.values() if _is_activation(p))
         self._blocks = Counter(block_of(p.reference.module) for p in seen)
+        self._calls: dict[Place, list[tuple[int, OperatorCall]]] = {}
+        for call in engine.reference.values():
+            self._calls.setdefault((call.step, call.rank), []).append((call.order, call))
+        for calls in self._calls.values():
+            calls.sort(key=_position)
+
+    def is_after_gap(self, pair: Pair, proven: frozenset[str]) -> bool:
+        """Whether an operator shortly before an input left no output, or one that no replay proves.
+
+        Otherwise what is handed in was made, or merely gathered, by operators that are proven.
+        """
+        tensor = pair.reference
+        calls = self._calls.get((tensor.step, tensor.rank), [])
+        end = bisect.bisect_left(calls, tensor.order, key=_position)
+        near = (call for _, call in calls[max(0, end - _GAP) : end])
+        return any(
+            not c.outputs or any(t.id not in proven for t in c.outputs.values()) for c in near
+        )
 
     def of(self, pair: Pair) -> Difference:
         """The difference of a pair."""
@@ -164,6 +183,10 @@ class _Walk:
         return max(FIRST_BLOCK * floor, QUANTISED if narrow else 0.0)
 
 
+def _position(placed: tuple[int, OperatorCall]) -> int:
+    return placed[0]
+
+
 def _is_activation(pair: Pair) -> bool:
     """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
     t = pair.reference
@@ -171,21 +194,6 @@ def _is_activation(pair: Pair) -> bool:
     codes = {d for d in (t.dtype, pair.candidate.dtype) if d.startswith("float8")}
     comparable = kinds == {"float"} and (not codes or t.dtype == pair.candidate.dtype)
     return t.pass_ == "forward" and comparable and pair.stats is not None
-
-
-def _after_gap(engine: Engine, pair: Pair, proven: frozenset[str]) -> bool:
-    """Whether an operator shortly before an input left no output, or one that no replay proves.
-
-    Otherwise what is handed in was made, or merely gathered, by operators that are proven.
-    """
-    order = pair.reference.order
-    calls = [
-        c
-        for c in engine.reference.values()
-        if (c.step, c.rank) == (pair.reference.step, pair.reference.rank) and c.order < order
-    ]
-    near = sorted(calls, key=lambda c: c.order)[-_GAP:]
-    return any(not c.outputs or any(t.id not in proven for t in c.outputs.values()) for c in near)
 
 
 def difference(engine: Engine, pair: Pair) -> Difference:

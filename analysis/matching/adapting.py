@@ -11,6 +11,7 @@ from analysis.adapt.dims import dims_of, steps_from_dims
 from analysis.adapt.proposals import Proposal, is_plain, proposals
 from analysis.matching.sides import Found, Sides
 from core.comparison import Settings
+from language import say
 
 _UNCERTAIN = 0.7  # confidence is multiplied by it where no way fits the values better
 
@@ -69,7 +70,9 @@ def _chosen(ways: _Ways, usual: Mapping[str, Counter[Signature]]) -> Found:
         chosen = common
         sure = sure if votes[chosen.signature] else sure * _UNCERTAIN
     elif votes[common.signature] >= _MANY * votes[chosen.signature]:
-        note = f"{note}; its values fit another way than in other layers".removeprefix("; ")
+        note = say(
+            "{note}; its values fit another way than in other layers", note=note
+        ).removeprefix("; ")
         chosen = common
     adaptation = chosen.adaptation(found.reference.members, found.candidate.members)
     match = replace(found.match, adaptation=adaptation, confidence=sure, note=note)

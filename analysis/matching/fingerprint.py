@@ -16,6 +16,7 @@ from analysis.matching.similar import Samples
 from core.comparison import Match
 from core.errors import LoadError
 from core.runs import Run
+from language import say
 
 _WEIGHTS, _MODULE, _CONSTANT, _GUESS = 0.95, 0.9, 0.55, 0.4
 _TRIED = 4  # nearest fingerprints whose values are compared
@@ -82,7 +83,9 @@ def by_weights(
         sure = _CONSTANT if same_count else _GUESS
         for a, b in zip(constant, constant_r, strict=False):
             if samples.distance(a, b) <= SAME:
-                yield Found(a, b, Match("fingerprint", sure, "equal constants, paired in order"))
+                yield Found(
+                    a, b, Match("fingerprint", sure, say("equal constants, paired in order"))
+                )
 
 
 def by_module(
@@ -97,7 +100,7 @@ def by_module(
         module = modules.get(a.lead.module)
         partners = theirs.get(_role(a, module), []) if module is not None else []
         if len(partners) == 1:
-            note = f"belongs to {module}, whose weights are equal"
+            note = say("belongs to {module}, whose weights are equal", module=module)
             yield Found(a, partners[0], Match("fingerprint", _MODULE, note))
 
 
@@ -136,7 +139,7 @@ def _nearest(sides: Sides, ours: Sequence[Bundle], theirs: Sequence[Bundle]) -> 
         if errors and errors[0][0] <= SAME and not (errors[1:] and _rivals(errors)):
             free[errors[0][1]] = False
             b = known[errors[0][1]][0]
-            note = f"equal weights: {a.lead.name} and {b.lead.name}"
+            note = say("equal weights: {name} and {name2}", name=a.lead.name, name2=b.lead.name)
             yield Found(a, b, Match("fingerprint", _WEIGHTS, note))
 
 

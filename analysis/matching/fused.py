@@ -16,6 +16,7 @@ from analysis.matching.naming import common_argument, common_operator, counter_o
 from analysis.matching.sides import Bundle, Found, Sides
 from core.comparison import Match
 from core.tensors import TensorInfo
+from language import say
 
 _PROVED, _BY_SHAPE, _GUESS = 0.9, 0.6, 0.4
 _SMALLEST_HEAD = 8  # channels; groups of fewer are not tried
@@ -57,7 +58,7 @@ def by_fusion(
     ours, theirs = _keyed(left, spelt[0]), _keyed(right, spelt[1])
     for fused in rules().fused:
         for whole, parts in _complete(theirs, ours, fused.whole, fused.parts):
-            yield from _of_candidate(sides, whole, parts, f"part of {fused.whole}")
+            yield from _of_candidate(sides, whole, parts, say("part of {whole}", whole=fused.whole))
         for whole, parts in _complete(ours, theirs, fused.whole, fused.parts):
             yield from _of_reference(sides, whole, parts, " | ".join(fused.parts))
 
@@ -105,10 +106,18 @@ def _of_candidate(
     """Each part of the reference against its stretch of the candidate's whole."""
     tensor = whole.lead
     if tensor.pass_ == "backward" and tensor.slot == "output":
-        yield Found(_together(parts), whole, Match("normalised", _PROVED, f"sum of parts: {note}"))
+        yield Found(
+            _together(parts),
+            whole,
+            Match("normalised", _PROVED, say("sum of parts: {note}", note=note)),
+        )
     elif tensor.pass_ == "forward" and tensor.slot == "input":
         for part in parts:
-            yield Found(part, whole, Match("normalised", _PROVED, f"input of the whole: {note}"))
+            yield Found(
+                part,
+                whole,
+                Match("normalised", _PROVED, say("input of the whole: {note}", note=note)),
+            )
     else:
         ways = list(cuts(whole, parts))
         for n, part in enumerate(parts):

@@ -11,8 +11,9 @@ from functools import cache
 from analysis.adapt.text import steps_from_text
 from analysis.matching.sides import Bundle, Found, Sides
 from core.comparison import MappingRow, Match
+from language import say
 
-_METHOD = Match("mapping", 1.0, "given by the mapping")
+_METHOD = Match("mapping", 1.0, say("given by the mapping"))
 
 Bundles = Sequence[Bundle]
 

@@ -15,13 +15,14 @@ from analysis.adapt.text import adaptation_text
 from core.comparison import Comparison, MappingRow, Pair
 from core.errors import CompareError
 from core.tensors import TensorInfo
+from language import say
 
 Form = Literal["csv", "json"]
 
 COLUMNS = ("reference", "candidate", "accept", "adaptation", "method", "confidence", "note")
 _PARTS = " + "
 _MOST_ROWS = 1_000_000
-_HINT = "Write a mapping with --write-mapping to see one that is understood."
+_HINT = say("Write a mapping with --write-mapping to see one that is understood.")
 
 
 def mapping_from_text(text: str) -> tuple[MappingRow, ...]:
@@ -81,21 +82,23 @@ def _from_csv(text: str) -> Sequence[Mapping[str, Any]]:
     table = csv.DictReader(io.StringIO(text))
     missing = {"reference", "candidate"} - set(table.fieldnames or ())
     if missing:
-        raise CompareError(f"The mapping has no column {', '.join(sorted(missing))}.", _HINT)
+        raise CompareError(
+            say("The mapping has no column {missing}.", missing=", ".join(sorted(missing))), _HINT
+        )
     try:
         return [row for row, _ in zip(table, range(_MOST_ROWS), strict=False)]
     except csv.Error as error:
-        raise CompareError(f"The mapping is not CSV: {error}.", _HINT) from error
+        raise CompareError(say("The mapping is not CSV: {error}.", error=error), _HINT) from error
 
 
 def _from_json(text: str) -> Sequence[Mapping[str, Any]]:
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise CompareError(f"The mapping is not JSON: {error}.", _HINT) from error
+        raise CompareError(say("The mapping is not JSON: {error}.", error=error), _HINT) from error
     rows = value.get("pairs") if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise CompareError("The mapping holds no list of pairs.", _HINT)
+        raise CompareError(say("The mapping holds no list of pairs."), _HINT)
     return rows[:_MOST_ROWS]
 
 
@@ -106,8 +109,11 @@ def _row(number: int, row: Mapping[str, Any]) -> MappingRow | None:
     candidates = tuple(name for name in (str(n).strip() for n in names) if name)
     accept = str(row.get("accept") or "yes").strip().lower()
     if accept not in ("yes", "no", "?"):
-        hint = "Write yes, no, or ? for what is not decided."
-        raise CompareError(f"Row {number} of the mapping has accept {accept!r}.", hint)
+        hint = say("Write yes, no, or ? for what is not decided.")
+        raise CompareError(
+            say("Row {number} of the mapping has accept {accept!r}.", number=number, accept=accept),
+            hint,
+        )
     decided = bool(reference and candidates) or (accept == "no" and bool(reference or candidates))
     if accept == "?" or not decided:
         return None

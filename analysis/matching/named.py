@@ -17,6 +17,7 @@ from analysis.matching.naming import (
 from analysis.matching.sides import Bundle, Found
 from core.comparison import Match
 from core.tensors import TensorInfo
+from language import say
 
 _UNIQUE, _BY_RULE, _REPEATED = 0.95, 0.9, 0.8
 _DEEPEST_ROOT = 3
@@ -84,7 +85,7 @@ def by_name(
         theirs = rights.get(key, [])
         unique = len(ours) == len(theirs) == 1
         for n, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            note = f"name repeats: occurrence {n} on both sides"
+            note: str = say("name repeats: occurrence {n} on both sides", n=n)
             if unique:
                 note = _what_differs(a.lead, b.lead, by_rule=spelt[0].by_rule)
             yield Found(a, b, Match("normalised", sure if unique else _REPEATED, note))
@@ -128,14 +129,22 @@ def _grouped(bundles: Iterable[Bundle], spelling: Spelling) -> dict[Key, list[Bu
 
 def _what_differs(a: TensorInfo, b: TensorInfo, *, by_rule: bool = False) -> str:
     if a.name == b.name:
-        return f"step or rank {a.step}/{a.rank} against {b.step}/{b.rank}"
-    if by_rule:
-        return "names agree by the table of names"
-    if a.module_class != b.module_class and a.module == b.module:
-        return (
-            f"class {a.module_class or 'not recorded'} against {b.module_class or 'not recorded'}"
+        return say(
+            "step or rank {step}/{rank} against {step2}/{rank2}",
+            step=a.step,
+            rank=a.rank,
+            step2=b.step,
+            rank2=b.rank,
         )
-    return "name spelt differently"
+    if by_rule:
+        return say("names agree by the table of names")
+    if a.module_class != b.module_class and a.module == b.module:
+        return say(
+            "class {module_class} against {module_class2}",
+            module_class=a.module_class or say("not recorded"),
+            module_class2=b.module_class or say("not recorded"),
+        )
+    return say("name spelt differently")
 
 
 def _roots(ours: set[Segments], theirs: set[Segments]) -> tuple[Segments, Segments]:

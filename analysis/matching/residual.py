@@ -11,6 +11,7 @@ from analysis.adapt.proposals import checked, plan_of
 from analysis.adapt.steps import Plan
 from analysis.matching.sides import Bundle, Found, Sides
 from core.adaptation import RunSide
+from language import say
 from metrics import formats
 
 _CLEARLY = 0.25  # of the error without the residual that the sum must stay under
@@ -53,7 +54,7 @@ def _summed(sides: Sides, found: Found, side: RunSide, extra: Bundle) -> Found |
     summed = checked((ours, theirs))
     if not summed.error <= SAME or not summed.error < _CLEARLY * checked(plain).error:
         return None
-    note = f"{found.match.note}; residual added".removeprefix("; ")
+    note = say("{note}; residual added", note=found.match.note).removeprefix("; ")
     adaptation = summed.adaptation(a.members, b.members)
     return Found(a, b, replace(found.match, adaptation=adaptation, note=note))
 

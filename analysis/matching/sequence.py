@@ -13,6 +13,7 @@ from analysis.matching.naming import common_argument, common_operator
 from analysis.matching.sides import Bundle, Found
 from analysis.matching.similar import Samples
 from core.comparison import Match
+from language import say
 
 _ALIKE, _ONLY_ORDER, _GUESS = 0.8, 0.6, 0.4
 _ANCHOR, _VALUES, _TOKEN = 3, 2, 1  # what aligning two calls is worth
@@ -117,7 +118,9 @@ class _Block:
             sure = _ALIKE if alike else _ONLY_ORDER if same_count else _GUESS
             if x.lead.slot == "parameter":
                 sure = _GUESS  # equal weights can be told by their values, a stage later
-            note = "same place in the sequence of calls" + ("" if alike else ", values unrelated")
+            note = say("same place in the sequence of calls")
+            if not alike:
+                note = say("same place in the sequence of calls, values unrelated")
             yield Found(x, y, Match("sequence", sure, note))
 
 

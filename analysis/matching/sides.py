@@ -9,6 +9,7 @@ from core.comparison import Match, Settings
 from core.errors import CompareError
 from core.runs import Run
 from core.tensors import TensorInfo
+from language import say
 
 Numbering = Mapping[int | None, int | None]
 Place = tuple[int | None, int | None]
@@ -98,8 +99,8 @@ def picked(reference: Run, candidate: Run, settings: Settings) -> tuple[Run, Run
     runs = _only(reference, settings, {}, {}), _only(candidate, settings, steps, ranks)
     if not runs[0].tensors:
         raise CompareError(
-            f"{reference.label} has no tensor of these steps and ranks.",
-            "See the steps and ranks of a dump with the command inspect.",
+            say("{label} has no tensor of these steps and ranks.", label=reference.label),
+            say("See the steps and ranks of a dump with the command inspect."),
         )
     return runs
 
@@ -126,7 +127,8 @@ def step_numbering(theirs: set[int | None], ours: set[int | None], wanted: str) 
         offset = int(wanted)
     except ValueError as error:
         raise CompareError(
-            f"Steps cannot be aligned by {wanted!r}.", "Write number, order, or +1, -2 and so on."
+            say("Steps cannot be aligned by {wanted!r}.", wanted=wanted),
+            say("Write number, order, or +1, -2 and so on."),
         ) from error
     return {step: None if step is None else step + offset for step in theirs}
 

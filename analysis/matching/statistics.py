@@ -10,6 +10,7 @@ from analysis.matching.sides import Bundle, Found
 from analysis.matching.similar import Samples
 from core.comparison import Match
 from core.numbers import error
+from language import say
 from metrics import formats
 
 _SUGGESTED = 0.4
@@ -42,7 +43,9 @@ def _only(a: Bundle, others: Sequence[Bundle], samples: Samples) -> Found | None
     apart = near[0][0]
     if apart > SAME or (len(near) > 1 and near[1][0] < _ALONE * max(apart, 1e-12)):
         return None
-    note = f"its values are nearly the same: relative error {error(apart)} of a sample"
+    note = say(
+        "its values are nearly the same: relative error {apart} of a sample", apart=error(apart)
+    )
     return Found(a, others[near[0][1]], Match("statistics", _SUGGESTED, note))
 
 

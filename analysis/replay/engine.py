@@ -31,6 +31,7 @@ from core.comparison import Comparison, Pair
 from core.errors import LoadError
 from core.runs import Array, Run
 from core.tensors import TensorInfo
+from language import say
 
 # R of the reference beyond which a function is not taken to be what the operator computes.
 TRUSTED = 3.0
@@ -61,9 +62,10 @@ class Engine:
         self._kinds: dict[tuple[str, ...], str] = {}
         self._wires: dict[tuple[str, ...], Mapping[str, tuple[str, ...]]] = {}
         self._failures: Counter[tuple[str, ...]] = Counter()
-        self._activations = [
-            t for t in reference.tensors.values() if t.pass_ == "forward" and t.size
-        ]
+        self._activations: dict[Place, list[TensorInfo]] = {}
+        for t in reference.tensors.values():
+            if t.pass_ == "forward" and t.size:
+                self._activations.setdefault((t.step, t.rank), []).append(t)
         self._last: tuple[OperatorCall, Function, Read] | None = None
 
     def pairs(self) -> list[CallPair]:
@@ -78,11 +80,13 @@ class Engine:
         """Both sides of one call; with a reason instead of outputs where it cannot be done."""
         lead = pair.reference or pair.candidate
         if lead is None or not lead.outputs:
-            return Replayed.without(pair.reference, pair.candidate, "no output was captured")
+            return Replayed.without(pair.reference, pair.candidate, say("no output was captured"))
         try:
             return self._replayed(pair, lead)
         except LoadError as error:
-            return Replayed.without(pair.reference, pair.candidate, f"cannot be read: {error}")
+            return Replayed.without(
+                pair.reference, pair.candidate, say("cannot be read: {error}", error=error)
+            )
 
     def _replayed(self, pair: CallPair, lead: OperatorCall) -> Replayed:
         named = kind_of(lead.op or lead.module_class)
@@ -97,17 +101,21 @@ class Engine:
             if other is not None:
                 function, fitted = other
         if function is None or fitted is None:
-            return Replayed.without(pair.reference, pair.candidate, "no function reproduces it")
+            return Replayed.without(
+                pair.reference, pair.candidate, say("no function reproduces it")
+            )
         made = self._judged(pair, function, fitted)
         if made.outputs and all(map(_unlike, made.outputs)):
-            return Replayed.without(pair.reference, pair.candidate, "no function reproduces it")
+            return Replayed.without(
+                pair.reference, pair.candidate, say("no function reproduces it")
+            )
         return made
 
     def _wired(self, pair: CallPair, lead: OperatorCall, function: Function) -> Replayed:
         """A call whose inputs were not all captured, with what the reference proves they were."""
         key = (function.kind, *_group(lead))
         known = self._wires.get(key, {})
-        near = around(lead, self._activations)
+        near = around(lead, self._activations.get((lead.step, lead.rank), []))
         tries = FEWER if self._failures[key] > 1 else TRIES
         ways = itertools.islice(completions(lead, function.kind, near, known), tries)
         for number, sources in enumerate(ways):
@@ -117,7 +125,7 @@ class Engine:
                 candidate = self._filled_alike(pair.candidate, sources)
                 return self._judged(CallPair(filled(lead, sources), candidate), function, fitted)
         self._failures[key] += 1
-        return Replayed.without(pair.reference, pair.candidate, "its inputs were not captured")
+        return Replayed.without(pair.reference, pair.candidate, say("its inputs were not captured"))
 
     def _proven(self, call: OperatorCall, function: Function, *, thorough: bool) -> Fit | None:
         """The fit of a completed call at its floor; unlikely ones are not fitted for long."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import analysis.replay.functions  # noqa: F401  what is ours is registered first
 from analysis.replay.registry import FUNCTIONS
 from core.errors import ExplorerError
+from language import say
 
 
 def load_functions(path: Path) -> tuple[str, ...]:
@@ -20,20 +21,27 @@ def load_functions(path: Path) -> tuple[str, ...]:
     Raises ExplorerError when there is no such file, it does not run, or it registers nothing.
     """
     if not path.is_file():
-        raise ExplorerError(f"There is no file {path.name} with reference functions.")
+        raise ExplorerError(
+            say("There is no file {name} with reference functions.", name=path.name)
+        )
     spec = importlib.util.spec_from_file_location(f"reference_functions_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ExplorerError(f"{path.name} is no Python file.", "Its name must end in .py.")
+        raise ExplorerError(
+            say("{name} is no Python file.", name=path.name), say("Its name must end in .py.")
+        )
     before = set(FUNCTIONS)
     try:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     except ExplorerError:
         raise
     except Exception as error:
-        raise ExplorerError(f"{path.name} does not run: {error!r}") from error
+        raise ExplorerError(
+            say("{name} does not run: {error!r}", name=path.name, error=error)
+        ) from error
     added = tuple(kind for kind in FUNCTIONS if kind not in before)
     if not added:
         raise ExplorerError(
-            f"{path.name} registers no reference function.", "See docs/replay.md for an example."
+            say("{name} registers no reference function.", name=path.name),
+            say("See docs/replay.md for an example."),
         )
     return added

@@ -14,6 +14,7 @@ import numpy as np
 from core.errors import CompareError, ExplorerError
 from core.findings import Fact
 from core.runs import Array
+from language import say
 
 Attributes = Mapping[str, Fact]
 Rows = Literal["leading", "query", "token", "all"]
@@ -129,7 +130,7 @@ class Function:
         where their shapes do not fit together (`analysis.replay.fit.UNFIT`).
         """
         if not given.inputs:
-            raise CompareError("No input was captured.")
+            raise CompareError(say("No input was captured."))
         with np.errstate(all="ignore"):
             return self.compute(given, {**self.defaults, **attributes})
 
@@ -156,7 +157,9 @@ def function(
 
     def register(compute: Compute) -> Compute:
         if kind in FUNCTIONS:
-            raise ExplorerError(f"There is already a reference function for {kind!r}.")
+            raise ExplorerError(
+                say("There is already a reference function for {kind!r}.", kind=kind)
+            )
         FUNCTIONS[kind] = Function(
             kind=kind,
             compute=compute,

@@ -16,6 +16,7 @@ from analysis.replay.result import Output, Part, Replayed
 from core.comparison import Comparison
 from core.errors import CompareError
 from core.runs import Array, Run
+from language import say
 
 MAX_BYTES = 256 << 20  # of values; a larger operator cannot be sent by mail anyway
 _SCRIPT = Path(__file__).parent / "rerun.py"
@@ -36,8 +37,14 @@ def bundle(reference: Run, candidate: Run, *, comparison: Comparison, tensor: st
     total = sum(value.nbytes for value in arrays.values())
     if total > MAX_BYTES:
         raise CompareError(
-            f"{tensor} is too large for a bundle: {total >> 20} MB of values.",
-            f"A bundle may hold {MAX_BYTES >> 20} MB. Dump a smaller batch.",
+            say(
+                "{tensor} is too large for a bundle: {total} MB of values.",
+                tensor=tensor,
+                total=total >> 20,
+            ),
+            say(
+                "A bundle may hold {max_bytes} MB. Dump a smaller batch.", max_bytes=MAX_BYTES >> 20
+            ),
         )
     about = _about(comparison, replayed, output, tensor)
     made = io.BytesIO()
@@ -64,10 +71,14 @@ def _found(
             if any(p and p.side.tensor.id == tensor for p in (output.reference, output.candidate)):
                 return replayed, output
         raise CompareError(
-            f"{tensor} was not replayed: {replayed.reason or 'its function does not give it'}.",
-            "A bundle needs an operator whose inputs were dumped and whose function is known.",
+            say(
+                "{tensor} was not replayed: {reason}.",
+                tensor=tensor,
+                reason=replayed.reason or say("its function does not give it"),
+            ),
+            say("A bundle needs an operator whose inputs were dumped and whose function is known."),
         )
-    raise CompareError(f"No operator call of the two runs made {tensor}.", "")
+    raise CompareError(say("No operator call of the two runs made {tensor}.", tensor=tensor), "")
 
 
 def _groups(call: Any) -> tuple[Mapping[str, Any], ...]:

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 from h5py import h5a, h5s, h5t
 
+from language import say
 from loaders.limits import Limits
 from loaders.names import escaped
 from loaders.part import RefusedError
@@ -27,7 +28,7 @@ def attributes_of(item: Any, limits: Limits, where: str) -> dict[str, Any]:
     if 0 < count <= limits.attributes:
         h5a.iterate(item, names.append)
     elif count:
-        raise RefusedError("attributes", where, f"it has {count} attributes.")
+        raise RefusedError("attributes", where, say("it has {count} attributes.", count=count))
     values = {escaped(name): _value(h5a.open(item, name), limits) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 

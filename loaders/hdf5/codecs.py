@@ -21,6 +21,7 @@ import numpy as np
 from h5py import h5z
 from numpy.typing import NDArray
 
+from language import say
 from loaders.part import RefusedError
 
 Bytes = NDArray[np.uint8]
@@ -44,14 +45,14 @@ class Stream:
     def room(self, size: int) -> Bytes:
         """Memory for what the stream says it holds; RefusedError if that is too much."""
         if size > self.most:
-            reason = "a storage chunk inflates beyond its declared size."
+            reason = say("a storage chunk inflates beyond its declared size.")
             raise RefusedError("inflate", self.where, reason)
         return np.empty(size, np.uint8)
 
     def require(self, sound: bool) -> None:
         """RefusedError unless what must hold of a sound stream does."""
         if not sound:
-            raise RefusedError("chunk", self.where, "a storage chunk is damaged.")
+            raise RefusedError("chunk", self.where, say("a storage chunk is damaged."))
 
     def number(self, at: int, width: int) -> int:
         """A big-endian number within the stream."""

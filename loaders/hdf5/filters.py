@@ -12,6 +12,7 @@ import numpy as np
 from h5py import h5z
 from numpy.typing import NDArray
 
+from language import say
 from loaders.hdf5.codecs import Bytes, Stream, decompressed, is_available, unshuffled
 from loaders.part import RefusedError
 
@@ -53,7 +54,7 @@ def pipeline_of(plist: Any, where: str) -> tuple[Filter, ...]:
     # In its own pipelines the library checks the checksum, and reads out of bounds (2.0.0)
     # unless it stands last, where the stored size tells that there are bytes to check.
     if not is_ours(filters) and FLETCHER32 in [each.code for each in filters[:-1]]:
-        raise RefusedError("filter", where, "it holds a checksum inside a compressed chunk.")
+        raise RefusedError("filter", where, say("it holds a checksum inside a compressed chunk."))
     return filters
 
 
@@ -66,19 +67,29 @@ def _require(code: int, where: str) -> None:
     name = _FOREIGN.get(code)
     if name is None:
         raise RefusedError(
-            "filter", where, f"it is stored through filter {code}, which is not known."
+            "filter",
+            where,
+            say("it is stored through filter {code}, which is not known.", code=code),
         )
     if h5z.filter_avail(code):
         return
-    hint = "Install `hdf5plugin`, or write the dump uncompressed or with gzip."
+    hint = say("Install `hdf5plugin`, or write the dump uncompressed or with gzip.")
     try:
         importlib.import_module("hdf5plugin")  # registers its filters with the library
     except ImportError:
         raise RefusedError(
-            "filter", where, f"the {name} filter ({code}) is missing.", hint
+            "filter",
+            where,
+            say("the {name} filter ({code}) is missing.", name=name, code=code),
+            hint,
         ) from None
     if not h5z.filter_avail(code):
-        raise RefusedError("filter", where, f"`hdf5plugin` lacks the {name} filter ({code}).", hint)
+        raise RefusedError(
+            "filter",
+            where,
+            say("`hdf5plugin` lacks the {name} filter ({code}).", name=name, code=code),
+            hint,
+        )
 
 
 def is_ours(pipeline: tuple[Filter, ...]) -> bool:
@@ -100,7 +111,9 @@ def undone(
         if not mask >> position & 1:
             data = _undone(pipeline[position], data, most, where)
     if len(data) != nbytes:
-        reason = f"a storage chunk has {len(data)} bytes in place of {nbytes}."
+        reason = say(
+            "a storage chunk has {data} bytes in place of {nbytes}.", data=len(data), nbytes=nbytes
+        )
         raise RefusedError("chunk-length", where, reason)
     return data
 
@@ -120,11 +133,15 @@ def _inflated(data: Bytes, most: int, where: str) -> bytes:
     try:
         inflated = stream.decompress(data.data, most + 1)
     except zlib.error as error:
-        raise RefusedError("chunk", where, f"a storage chunk is damaged ({error}).") from error
+        raise RefusedError(
+            "chunk", where, say("a storage chunk is damaged ({error}).", error=error)
+        ) from error
     if len(inflated) > most:
-        raise RefusedError("inflate", where, "a storage chunk inflates beyond its declared size.")
+        raise RefusedError(
+            "inflate", where, say("a storage chunk inflates beyond its declared size.")
+        )
     if not stream.eof:
-        raise RefusedError("chunk", where, "a compressed storage chunk is cut short.")
+        raise RefusedError("chunk", where, say("a compressed storage chunk is cut short."))
     return inflated
 
 
@@ -132,7 +149,9 @@ def _checked(data: Bytes, where: str) -> Bytes:
     """The chunk without its Fletcher-32 checksum, which must be right."""
     if len(data) < 4:
         raise RefusedError(
-            "checksum", where, f"a storage chunk of {len(data)} bytes has no checksum."
+            "checksum",
+            where,
+            say("a storage chunk of {data} bytes has no checksum.", data=len(data)),
         )
     body, stored = data[:-4], data[-4:].tobytes()
     sums = _fletcher32(body)
@@ -140,7 +159,7 @@ def _checked(data: Bytes, where: str) -> Bytes:
     halves = [(int.from_bytes(stored[i : i + 2], "little") % _MODULUS) for i in (0, 2)]
     swapped = [(int.from_bytes(stored[i : i + 2], "big") % _MODULUS) for i in (0, 2)]
     if sums not in (tuple(halves), tuple(swapped)):
-        raise RefusedError("checksum", where, "a storage chunk does not match its checksum.")
+        raise RefusedError("checksum", where, say("a storage chunk does not match its checksum."))
     return body
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from h5py import h5f, h5fd, h5p
 
 from core.runs import Problem
+from language import say, sentences
 from loaders.hdf5.superblock import signature_offset, stored_end
 from loaders.names import escaped
 from loaders.part import DumpFile, RefusedError
@@ -38,7 +39,7 @@ def library(where: str, *, code: str = "damaged") -> Iterator[None]:
 
 def refused(error: BaseException, where: str, *, code: str = "damaged") -> RefusedError:
     """A complaint of the library as a problem of the dump."""
-    return RefusedError(code, where, f"HDF5 cannot read it ({_said(error)}).")
+    return RefusedError(code, where, say("HDF5 cannot read it ({error}).", error=_said(error)))
 
 
 def _said(error: BaseException) -> str:
@@ -64,11 +65,15 @@ def require_regular(file: DumpFile) -> None:
     try:
         mode = file.path.lstat().st_mode
     except OSError as error:
-        raise RefusedError("gone", file.name, f"it cannot be found ({error.strerror}).") from error
+        raise RefusedError(
+            "gone", file.name, say("it cannot be found ({strerror}).", strerror=error.strerror)
+        ) from error
     if stat.S_ISLNK(mode):
-        raise RefusedError("symlink", file.name, "it is a symbolic link, which is not followed.")
+        raise RefusedError(
+            "symlink", file.name, say("it is a symbolic link, which is not followed.")
+        )
     if not stat.S_ISREG(mode):
-        raise RefusedError("not-regular-file", file.name, "it is not a regular file.")
+        raise RefusedError("not-regular-file", file.name, say("it is not a regular file."))
 
 
 def _open(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
@@ -80,7 +85,9 @@ def _open(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
         return _open_truncated(file)
     if "open for write" in said or "SWMR" in said:
         return _open_unfinished(file)
-    raise RefusedError("damaged", file.name, f"HDF5 cannot open it ({_said(OSError(said))}).")
+    raise RefusedError(
+        "damaged", file.name, say("HDF5 cannot open it ({oserror}).", oserror=_said(OSError(said)))
+    )
 
 
 def _access() -> Any:
@@ -94,21 +101,25 @@ def _access() -> Any:
 
 def _open_unfinished(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
     """A file its writer has not closed: readable if it was written for concurrent readers."""
-    hint = "If its writer has ended, `h5clear -s FILE` removes the mark."
+    hint = say("If its writer has ended, `h5clear -s FILE` removes the mark.")
     try:
         handle = h5f.open(os.fsencode(file.path), h5f.ACC_RDONLY | h5f.ACC_SWMR_READ, _access())
     except BROKEN as error:
-        reason = "it is marked as being written and was not closed."
+        reason = say("it is marked as being written and was not closed.")
         raise RefusedError("open-for-write", file.name, reason, hint) from error
-    reason = "it is marked as being written; it may be incomplete."
-    return handle, (Problem("open-for-write", file.name, f"{reason} {hint}"),)
+    reason = say("it is marked as being written; it may be incomplete.")
+    return handle, (Problem("open-for-write", file.name, sentences((reason, hint))),)
 
 
 def _open_truncated(file: DumpFile) -> tuple[Any, tuple[Problem, ...]]:
     """A file shorter than it says: opened as if zeros followed, to read what is whole."""
     size, end = file.path.stat().st_size, _stated_end(file)
-    said = f"only {size} of its {end} bytes are here." if end else f"it ends after {size} bytes."
-    refusal = RefusedError("truncated", file.name, said, "Copy or upload it again.")
+    said = (
+        say("only {size} of its {end} bytes are here.", size=size, end=end)
+        if end
+        else say("it ends after {size} bytes.", size=size)
+    )
+    refusal = RefusedError("truncated", file.name, said, say("Copy or upload it again."))
     if end is None:
         raise refusal
     padded = _Padded(file.path, end)

@@ -10,6 +10,7 @@ import numpy as np
 from h5py import h5d
 from numpy.typing import NDArray
 
+from language import say
 from loaders.encoding import Encoding
 from loaders.hdf5.filters import FLETCHER32, is_ours, pipeline_of
 from loaders.hdf5.places import Place
@@ -29,10 +30,12 @@ class Budget:
         """Count a dataset's storage; RefusedError when the file claims more than it has."""
         if stored > self.stored:
             raise RefusedError(
-                "overlap", where, "the datasets so far claim more bytes than the file has."
+                "overlap", where, say("the datasets so far claim more bytes than the file has.")
             )
         if tiles > self.tiles:
-            raise RefusedError("storage-chunks", where, "the file has too many storage chunks.")
+            raise RefusedError(
+                "storage-chunks", where, say("the file has too many storage chunks.")
+            )
         self.stored -= stored
         self.tiles -= tiles
 
@@ -64,14 +67,16 @@ class Storage:
             return Contiguous(self.bytes, offset, self.shape, self.encoding)
         if layout == h5d.COMPACT:
             return self._through_library(self.shape)
-        raise self._refusal("layout", "its storage layout is not known.")
+        raise self._refusal("layout", say("its storage layout is not known."))
 
     def _tiled(self) -> Source:
         tile = tuple(self.plist.get_chunk())
         pipeline = pipeline_of(self.plist, self.place.where)
         nbytes = math.prod(tile) * self.encoding.file.itemsize
         if nbytes > self.bytes.file.limits.storage_chunk:
-            reason = f"one storage chunk is {nbytes} bytes, more than is read at once."
+            reason = say(
+                "one storage chunk is {nbytes} bytes, more than is read at once.", nbytes=nbytes
+            )
             raise self._refusal("chunk-size", reason)
         index = self._index(tile, nbytes)
         self.budget.spend(int(index[:, 2].sum()), len(index), self.place.where)
@@ -79,7 +84,7 @@ class Storage:
             common = (self.bytes, self.place.where, self.shape, tile, self.encoding)
             return OwnTiles(*common, pipeline, index, self._fill())
         if FLETCHER32 in (each.code for each in pipeline) and (index[:, 2] < 4).any():
-            raise self._refusal("checksum", "a storage chunk is too short for its checksum.")
+            raise self._refusal("checksum", say("a storage chunk is too short for its checksum."))
         return self._through_library(tile)
 
     def _through_library(self, tile: tuple[int, ...]) -> Source:
@@ -94,7 +99,7 @@ class Storage:
             return np.zeros((0, 4), np.int64)
         cells = np.array([info.chunk_offset for info in found]).T // np.array([tile]).T
         if (cells >= np.array([grid]).T).any():
-            raise self._refusal("storage-chunks", "a storage chunk lies outside its shape.")
+            raise self._refusal("storage-chunks", say("a storage chunk lies outside its shape."))
         index = np.array([(0, *self._row(info, nbytes)) for info in found], np.int64)
         index[:, 0] = np.ravel_multi_index(tuple(cells.astype(np.int64)), grid)
         return index[np.argsort(index[:, 0])]
@@ -108,35 +113,42 @@ class Storage:
 
         self.item.chunk_iter(keep)
         if len(found) > most:
-            raise self._refusal("storage-chunks", "it has more storage chunks than its shape.")
+            raise self._refusal("storage-chunks", say("it has more storage chunks than its shape."))
         return found
 
     def _row(self, info: Any, nbytes: int) -> tuple[int, int, int]:
         # A filter may make a chunk a little longer, never much.
         if info.size > 2 * nbytes + 4096:
-            raise self._refusal("chunk-size", "a storage chunk is far longer than declared.")
+            raise self._refusal("chunk-size", say("a storage chunk is far longer than declared."))
         return self._offset(info.byte_offset, info.size, info.size), info.size, info.filter_mask
 
     def _offset(self, offset: int | None, stored: int, needed: int) -> int:
         if offset is None or stored < needed:
-            raise self._refusal("damaged", "less is stored than its shape needs.")
+            raise self._refusal("damaged", say("less is stored than its shape needs."))
         if offset + stored > self.bytes.size:
-            raise self._refusal("truncated", "its values lie beyond the end of the file.")
+            raise self._refusal("truncated", say("its values lie beyond the end of the file."))
         return offset
 
     def _refuse_huge(self, nbytes: int, stored: int) -> None:
         limits = self.bytes.file.limits
         if nbytes > limits.ratio_from and nbytes > limits.ratio * stored:
-            raise self._refusal("ratio", f"it declares {nbytes} bytes and stores {stored}.")
+            raise self._refusal(
+                "ratio",
+                say(
+                    "it declares {nbytes} bytes and stores {stored}.", nbytes=nbytes, stored=stored
+                ),
+            )
         if nbytes > limits.tensor:
-            raise self._refusal("tensor-size", f"it declares {nbytes} bytes.")
+            raise self._refusal("tensor-size", say("it declares {nbytes} bytes.", nbytes=nbytes))
 
     def _fill(self) -> NDArray[Any]:
         """The fill value as a raw element of shape ()."""
         fill = np.zeros((), self.encoding.file)
         if self.plist.fill_value_defined() == h5d.FILL_VALUE_USER_DEFINED:
             if self.encoding.storage != self.encoding.file.name:
-                reason = f"it has a fill value of its own as {self.encoding.storage}."
+                reason = say(
+                    "it has a fill value of its own as {storage}.", storage=self.encoding.storage
+                )
                 raise self._refusal("fill-value", reason)
             self.plist.get_fill_value(fill)
         return fill
@@ -147,9 +159,9 @@ class Storage:
 
 def refuse_elsewhere(plist: Any, where: str) -> None:
     """Refuse values in other files: reading them hands out what the author may not see."""
-    hint = "Write the values into the dump itself."
+    hint = say("Write the values into the dump itself.")
     if plist.get_layout() == h5d.VIRTUAL:
-        reason = "it is a virtual dataset, whose values lie in other files."
+        reason = say("it is a virtual dataset, whose values lie in other files.")
         raise RefusedError("virtual", where, reason, hint)
     if plist.get_external_count():
-        raise RefusedError("external-storage", where, "its values lie in another file.", hint)
+        raise RefusedError("external-storage", where, say("its values lie in another file."), hint)

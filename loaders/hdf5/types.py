@@ -9,6 +9,7 @@ import numpy as np
 from h5py import h5t
 
 from core.runs import Problem
+from language import say
 from loaders.dtypes import canonical
 from loaders.encoding import Encoding, meant
 from loaders.part import RefusedError
@@ -26,13 +27,13 @@ _FLOATS: Mapping[tuple[int, ...], str] = {
 _COMPLEX_NAMES = ([b"r", b"i"], [b"re", b"im"], [b"real", b"imag"])
 _CLASS_NAMES: Mapping[int, str] = {
     h5t.STRING: "text",
-    h5t.BITFIELD: "bit fields",
-    h5t.OPAQUE: "opaque bytes",
+    h5t.BITFIELD: say("bit fields"),
+    h5t.OPAQUE: say("opaque bytes"),
     h5t.COMPOUND: "records",
-    h5t.REFERENCE: "references to other objects",
-    h5t.ENUM: "an enumeration",
-    h5t.VLEN: "lists of varying length",
-    h5t.ARRAY: "small arrays",
+    h5t.REFERENCE: say("references to other objects"),
+    h5t.ENUM: say("an enumeration"),
+    h5t.VLEN: say("lists of varying length"),
+    h5t.ARRAY: say("small arrays"),
 }
 
 
@@ -49,11 +50,17 @@ def encoding_of(
     if declared is None or logical is not None:
         return meant(file, storage, logical, where), None
     refusal = RefusedError(
-        "dtype", where, f"its declared dtype {declared[:40]!r} is not known here."
+        "dtype",
+        where,
+        say("its declared dtype {declared!r} is not known here.", declared=declared[:40]),
     )
     if file.kind in "iu":
         raise refusal
-    taken = Problem("dtype", where, f"{refusal.reason} It is read as {storage}.")
+    taken = Problem(
+        "dtype",
+        where,
+        say("{reason} It is read as {storage}.", reason=refusal.reason, storage=storage),
+    )
     return meant(file, storage, None, where), taken
 
 
@@ -74,8 +81,12 @@ def _stored(file_type: Any, where: str) -> tuple[np.dtype[Any], str]:
     if kind in (h5t.COMPOUND, h5t.COMPLEX) and (part := _part_of_complex(file_type)):
         file = np.dtype(f"{_order(part)}c{size}")
         return file, file.name
-    what = _CLASS_NAMES.get(kind, "numbers of an unknown format")
-    raise RefusedError("dtype", where, f"it holds {what} ({size} bytes each), which are no tensor.")
+    what = _CLASS_NAMES.get(kind, say("numbers of an unknown format"))
+    raise RefusedError(
+        "dtype",
+        where,
+        say("it holds {what} ({size} bytes each), which are no tensor.", what=what, size=size),
+    )
 
 
 def _float_name(file_type: Any) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 from h5py import h5, h5d, h5g, h5l, h5o, h5p
 
 from core.runs import Problem
+from language import say
 from loaders.hdf5.attributes import attributes_of
 from loaders.hdf5.datasets import Checker, Dataset
 from loaders.hdf5.library import BROKEN, library, opened, refused
@@ -20,10 +21,10 @@ from loaders.part import DumpFile, RefusedError
 from loaders.stretches import FileBytes
 
 _LINKS: Mapping[int, tuple[str, str]] = {
-    h5l.TYPE_SOFT: ("soft-link", "it is a soft link, which is not followed."),
-    h5l.TYPE_EXTERNAL: ("external-link", "it links to another file, which is not followed."),
+    h5l.TYPE_SOFT: ("soft-link", say("it is a soft link, which is not followed.")),
+    h5l.TYPE_EXTERNAL: ("external-link", say("it links to another file, which is not followed.")),
 }
-_OTHER_LINK = ("user-link", "it is a link of an unknown kind, which is not followed.")
+_OTHER_LINK = ("user-link", say("it is a link of an unknown kind, which is not followed."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class _Walk:
         """Visit the members of an open group, and what lies below."""
         limits = self.checker.bytes.file.limits
         if len(place.path) > limits.depth:
-            raise RefusedError("depth", place.where, "groups are nested too deep here.")
+            raise RefusedError("depth", place.where, say("groups are nested too deep here."))
         flags = group.get_create_plist().get_link_creation_order()
         tracked = bool(flags & h5p.CRT_ORDER_TRACKED)
         members = _members(group, tracked, limits.objects - self.links, place.where)
@@ -73,10 +74,14 @@ class _Walk:
             code, reason = _LINKS.get(link, _OTHER_LINK)
             raise RefusedError(code, place.where, reason)
         if len(name) > self.checker.bytes.file.limits.name:
-            raise RefusedError("name", place.where[:200], f"its name is {len(name)} bytes long.")
+            raise RefusedError(
+                "name", place.where[:200], say("its name is {name} bytes long.", name=len(name))
+            )
         if address in self.seen:
             raise RefusedError(
-                "alias", place.where, f"it is the same object as /{self.seen[address]}."
+                "alias",
+                place.where,
+                say("it is the same object as /{seen}.", seen=self.seen[address]),
             )
         self.seen[address] = place.name
         item = h5o.open(group, name)
@@ -117,7 +122,7 @@ def _members(group: Any, tracked: bool, most: int, where: str) -> list[tuple[byt
     links = group.links
     links.iterate(keep, info=True, idx_type=h5.INDEX_CRT_ORDER if tracked else h5.INDEX_NAME)
     if len(found) > most:
-        raise RefusedError("objects", where, "the file holds too many objects.")
+        raise RefusedError("objects", where, say("the file holds too many objects."))
     return found if tracked else sorted(found, key=lambda each: natural_key(escaped(each[0])))
 
 
@@ -134,7 +139,7 @@ def walk(file: DumpFile) -> Contents:
             attributes = visit.attributes(root)
             visit.group(root, Place(file.name))
     if visit.uncounted:
-        more = f"{visit.uncounted} more problems are not listed."
+        more = say("{uncounted} more problems are not listed.", uncounted=visit.uncounted)
         visit.problems.append(Problem("more", file.name, more))
     version = superblock_version(file.path)
     return Contents(file, version, attributes, tuple(visit.datasets), tuple(visit.problems))

@@ -2,96 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
 from numba import extending
 from numba.core import cgutils, types
-from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache
-from numba.core.runtime import rtsys
 
-from metrics.engine.place import cache_folder
+from metrics.engine.kept import TIMED, KeptCode
 
 F = TypeVar("F", bound=Callable[..., Any])
 intrinsic: Callable[[F], Any] = extending.intrinsic
-
-_HERE = Path(__file__).parent
-
-
-def _stamp() -> str:
-    """Hash of all kernel sources: numba itself looks at the file of the outermost function only."""
-    digest = hashlib.sha256()
-    for source in sorted(_HERE.glob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-# Measures stages, for benchmarks.engine alone: it costs time of its own.
-TIMED = bool(os.environ.get("PX_ENGINE_TIMED"))
-_STAMP = f"{_stamp()} {TIMED}"
-
-
-class _Locator:
-    """Where the compiled code of one function lies; a folder that cannot be written still reads."""
-
-    def __init__(self, function: Callable[..., Any], source: str) -> None:
-        self._py_file = source
-        self._line = function.__code__.co_firstlineno
-        self._folder = cache_folder()
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
-        """As numba makes locators."""
-        return cls(function, source)
-
-    def ensure_cache_path(self) -> None:
-        """Make the folder."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-
-    def get_cache_path(self) -> str:
-        """The folder."""
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        """Stale code is recompiled when any kernel changed."""
-        return _STAMP
-
-    def get_disambiguator(self) -> str:
-        """What tells functions of one name apart."""
-        return hashlib.sha256(Path(self._py_file).name.encode()).hexdigest()[:10]
-
-
-class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_Locator,)
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        CacheImpl.__init__(self, function)
-
-
-class _Cache(FunctionCache):  # type: ignore[misc]
-    _impl_class = _Impl
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Compiled code as kept; none where the folder is closed to this process.
-
-        Numba's own way first imports all it can compile; what was compiled needs its runtime alone,
-        and a process starts 0.2 s earlier.
-        """
-        rtsys.initialize(target_context)
-        with contextlib.suppress(OSError), self._guard_against_spurious_io_errors():
-            return self._load_overload(signature, target_context)
-        return None
-
-    def save_overload(self, signature: Any, data: Any) -> None:
-        """Keep compiled code; a process that must not write there goes without."""
-        with contextlib.suppress(OSError):
-            super().save_overload(signature, data)
 
 
 def inlined(function: F) -> F:
@@ -109,7 +32,7 @@ def kernel(function: F) -> F:
     """Compile what Python calls, and keep the code on disk."""
     compiled = numba.njit(nogil=True, error_model="numpy")(function)
     if not os.environ.get("NUMBA_DISABLE_JIT"):
-        compiled._cache = _Cache(function)
+        compiled._cache = KeptCode(function)
     return cast(F, compiled)
 
 

@@ -8,6 +8,7 @@ from analysis.adapt.text import step_in_words
 from charts.names import for_html
 from core.comparison import Pair
 from core.numbers import count, error
+from language import _
 from ui.markup import muted
 
 _PROSE = 300  # characters of a step with its shapes
@@ -22,11 +23,21 @@ def draw(pair: Pair) -> None:
     steps = "".join(
         f"<li>{for_html(step_in_words(step), _PROSE)}</li>" for step in adaptation.steps
     )
-    checked = "decided by the shapes alone or by hand"
+    checked = _("decided by the shapes alone or by hand")
     if adaptation.error == adaptation.error:  # not NaN
-        checked = f"relative error of a sample after these steps: {error(adaptation.error)}"
-    whole = f"{count(parts[0])} tensors of the reference, {count(parts[1])} of the candidate"
+        checked = _(
+            "relative error of a sample after these steps: {error}", error=error(adaptation.error)
+        )
+    whole = _(
+        "{parts} tensors of the reference, {parts2} of the candidate",
+        parts=count(parts[0]),
+        parts2=count(parts[1]),
+    )
+    title, said = (
+        _("Adapted before comparing"),
+        _("{whole}; {checked}.", whole=whole, checked=checked),
+    )
     st.html(
-        f'<div class="px-explain"><h2>Adapted before comparing</h2><ol>{steps}</ol>'
-        f"<p>{muted(f'{whole}; {checked}.')}</p></div>"
+        f'<div class="px-explain"><h2>{for_html(title)}</h2><ol>{steps}</ol>'
+        f"<p>{muted(said)}</p></div>"
     )

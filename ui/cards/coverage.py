@@ -12,8 +12,10 @@ from core.comparison import Comparison
 from core.coverage import Coverage
 from core.numbers import count, shape, share
 from core.tensors import TensorInfo
+from core.words import word
+from language import _, listing, say, told
 from ui import url
-from ui.markup import heading, table, verdict_word
+from ui.markup import heading, muted, table, verdict_word
 
 _COLOURS = {
     "fault": "fault",
@@ -21,14 +23,18 @@ _COLOURS = {
     "inherited": "reference",
     "rounding": "line-strong",
 }
+_ONLY = {
+    "reference": say("In the reference only"),
+    "candidate": say("In the candidate only"),
+}
 _PROSE = 600  # characters of a line with names in it
 _METHODS = {
-    "mapping": "by your mapping",
-    "exact": "by name",
-    "normalised": "by rule",
-    "sequence": "by order",
-    "fingerprint": "by weights",
-    "statistics": "by values",
+    "mapping": say("by your mapping"),
+    "exact": say("by name"),
+    "normalised": say("by rule"),
+    "sequence": say("by order"),
+    "fingerprint": say("by weights"),
+    "statistics": say("by values"),
 }
 
 
@@ -46,14 +52,10 @@ def draw(comparison: Comparison, pairs: pd.DataFrame) -> None:
         (verdict_word(v), count(int(counts.get(v, 0))), share(int(counts.get(v, 0)), whole))
         for v in MARKS
     ]
-    rows += [
-        (f'<span class="px-muted">In the {side} only</span>', count(n), share(n, whole))
-        for side, n in unmatched.items()
-        if n
-    ]
+    rows += [(muted(_ONLY[side]), count(n), share(n, whole)) for side, n in unmatched.items() if n]
     st.html(
-        f'{heading("Coverage")}<div class="px-bar" aria-hidden="true">{bar}</div>'
-        + table(["", "", ""], rows, numeric=(1, 2), label="Coverage by verdict")
+        f'{heading(_("Coverage"))}<div class="px-bar" aria-hidden="true">{bar}</div>'
+        + table(["", "", ""], rows, numeric=(1, 2), label=_("Coverage by verdict"))
         + f'<p class="px-muted">{for_html(_matched(pairs))}</p>'
         + _honesty(comparison.coverage)
     )
@@ -70,17 +72,23 @@ def _share(name: str, number: int, whole: int) -> str:
 def _matched(pairs: pd.DataFrame) -> str:
     methods = pairs["match"].value_counts()
     found = [(int(methods.get(method, 0)), words) for method, words in _METHODS.items()]
-    return "Matched: " + ", ".join(f"{count(n)} {words}" for n, words in found if n)
+    said = listing(f"{count(n)} {told(words)}" for n, words in found if n)
+    return _("Matched: {methods}", methods=said)
 
 
 def _honesty(coverage: Coverage | None) -> str:
     """What was compared of the reference, what waits for a word, what is odd about the dumps."""
     if coverage is None:
         return ""
-    lines = [f"Compared: {shares_in_words(coverage)}."]
+    lines = [_("Compared: {shares_in_words}.", shares_in_words=shares_in_words(coverage))]
     if coverage.suggested:
-        lines.append(f"{count(coverage.suggested)} suggested pairs wait to be accepted.")
-    lines += [f"{oddity_in_words(oddity)}." for oddity in coverage.oddities]
+        lines.append(
+            _(
+                "{suggested} suggested pairs wait to be accepted.",
+                suggested=count(coverage.suggested),
+            )
+        )
+    lines += [_("{what}.", what=oddity_in_words(oddity)) for oddity in coverage.oddities]
     return "".join(f'<p class="px-muted">{for_html(line, _PROSE)}</p>' for line in lines)
 
 
@@ -93,11 +101,13 @@ def unmatched(comparison: Comparison) -> None:
     total = sum(map(len, sides.values()))
     if not total:
         return
-    title = f"{count(total)} tensors in one run only"
+    title = _("{n} tensors in one run only", n=count(total))
     with st.expander(title, expanded=url.get("list") == "unmatched", key="unmatched"):
         if comparison.coverage is not None:
-            groups = [(m.side, m.module, m.tensors) for m in comparison.coverage.unmatched]
-            columns = ["in the", "module", "tensors"]
+            groups = [
+                (told(word(m.side)), m.module, m.tensors) for m in comparison.coverage.unmatched
+            ]
+            columns = [_("in the"), _("module"), _("tensors")]
             st.dataframe(pd.DataFrame(groups, columns=columns), hide_index=True)
         frame = pd.DataFrame([_line(side, t) for side, ts in sides.items() for t in ts])
         st.dataframe(frame, hide_index=True)
@@ -105,9 +115,9 @@ def unmatched(comparison: Comparison) -> None:
 
 def _line(side: str, tensor: TensorInfo) -> dict[str, str]:
     return {
-        "in the": side,
-        "tensor": tensor.name,
-        "slot": tensor.slot_label,
-        "dtype": tensor.dtype,
-        "shape": shape(tensor.shape),
+        _("in the"): told(word(side)),
+        _("tensor"): tensor.name,
+        _("slot"): tensor.slot_label,
+        _("dtype"): tensor.dtype,
+        _("shape"): shape(tensor.shape),
     }

@@ -181,7 +181,7 @@ def _answer(made: Lab) -> str:
     if not best:
         return _("None of the formats fits any of these tensors.")
     name, number = best.most_common(1)[0]
-    rest = n_("; {number} fits none", "; {number} fit none", unfit) if unfit else ""
+    rest = n_("; {number} fits none", _("; {number} fit none"), unfit) if unfit else ""
     return _(
         "{n} of {total} tensors would do with {scheme}{rest}.",
         n=count(number), total=count(len(made.losses)), scheme=SCHEMES[name].label, rest=rest,

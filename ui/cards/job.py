@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from charts.names import for_html, for_markdown, plain
+from charts.names import for_html, for_markdown
 from core.errors import ExplorerError
 from core.numbers import count, duration, rate, share, size
+from core.words import word
+from language import _, told
 from store.records import JobRecord
 from store.workspace import Workspace
 from ui import url
@@ -59,11 +61,16 @@ def _over(job: JobRecord) -> None:
         if job.id in watched:
             watched.discard(job.id)
             url.go("overview", c=job.comparison_id)
-        st.html(f"<p>Compared. {anchor(url.link('overview', c=job.comparison_id), 'Open it')}</p>")
+        st.html(
+            f"<p>{for_html(_('Compared.'))} "
+            f"{anchor(url.link('overview', c=job.comparison_id), _('Open it'))}</p>"
+        )
     elif job.status == "failed":
         st.error(f"{for_markdown(job.error, 400)} {for_markdown(job.error_hint, 400)}")
     else:
-        st.warning(f"The comparison was {job.status}. Compare goes on where it was.")
+        st.warning(
+            _("The comparison was {status}. Compare goes on where it was.", status=word(job.status))
+        )
 
 
 def _progress(workspace: Workspace, job_id: str) -> None:
@@ -73,15 +80,31 @@ def _progress(workspace: Workspace, job_id: str) -> None:
     part = job.done_bytes / job.total_bytes if job.total_bytes else 0.0
     with st.container(horizontal=True, vertical_alignment="center", key="job-line"):
         st.progress(min(1.0, part), text=_words(job))
-        st.button("Cancel", key="job-cancel", on_click=workspace.cancel, args=(job_id,))
-    now = f"Comparing {plain(job.message)}" if job.message else "You may leave this page."
+        st.button(_("Cancel"), key="job-cancel", on_click=workspace.cancel, args=(job_id,))
+    now = (
+        _("Comparing {message}", message=told(job.message))
+        if job.message
+        else _("You may leave this page.")
+    )
     st.html(f'<p class="px-muted">{for_html(now)}</p>')
 
 
 def _words(job: JobRecord) -> str:
     if job.status == "queued" or not job.total_bytes:
-        return "Waiting for a free worker" if job.status == "queued" else "Reading both dumps"
-    done = f"{size(job.done_bytes)} of {size(job.total_bytes)}"
-    pairs = f"{count(job.done_pairs)} of {count(job.total_pairs)} pairs"
-    left = f", {rate(job.bytes_per_s)}, {duration(job.left_s)} left" if job.bytes_per_s > 0 else ""
-    return f"{share(job.done_bytes, job.total_bytes)} · {done}, {pairs}{left}"
+        return _("Waiting for a free worker") if job.status == "queued" else _("Reading both dumps")
+    done = _(
+        "{share} · {bytes} of {all_bytes}, {pairs} of {all_pairs} pairs",
+        share=share(job.done_bytes, job.total_bytes),
+        bytes=size(job.done_bytes),
+        all_bytes=size(job.total_bytes),
+        pairs=count(job.done_pairs),
+        all_pairs=count(job.total_pairs),
+    )
+    if not job.bytes_per_s > 0:
+        return done
+    return _(
+        "{done}, {rate}, {time} left",
+        done=done,
+        rate=rate(job.bytes_per_s),
+        time=duration(job.left_s),
+    )

@@ -44,7 +44,11 @@ def gather(view: View) -> Many:
         labels[record.id] = label if label not in labels.values() else f"{label} {record.id[:4]}"
     tables = {labels[record.id]: view.workspace.table(record.id) for record in records}
     made = Many(records, tables, labels)
-    st.html(f'<div class="px-title"><h1>{for_html(_answer(made), 300)}</h1></div>')
+    said = f'<div class="px-title"><h1>{for_html(_answer(made), 300)}</h1></div>'
+    if len(records) == 1:
+        hint = _("Compare another run with the same reference on Runs: it then stands beside this.")
+        said += f'<p class="px-says">{for_html(hint, 300)}</p>'
+    st.html(said)
     return made
 
 
@@ -65,7 +69,7 @@ def by_layer(view: View, made: Many) -> None:
     """Candidates against layers; a click opens the layer in that comparison."""
     grid = candidate_grid(made.tables)
     figure = block_heatmap(
-        grid, colour="both", metric=Metric("relative L2", 0.0), at="", title="layer",
+        grid, colour="both", metric=Metric(_("relative L2"), 0.0), at="", title="layer",
         theme=view.theme,
     )  # fmt: skip
     ids = {label: comparison for comparison, label in made.labels.items()}
@@ -179,7 +183,7 @@ def _answer(made: Many) -> str:
         return _("All {total} candidates agree with the reference to rounding.", total=total)
     return n_(
         "{number} of {total} candidates parts from the reference.",
-        "{number} of {total} candidates part from the reference.",
+        _("{number} of {total} candidates part from the reference."),
         off,
         total=total,
     )

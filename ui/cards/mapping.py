@@ -48,15 +48,18 @@ def table(view: View) -> pd.DataFrame:
         shown = url.choose(
             _("Rows"), _SHOWN, key="show", labels=labels, style="segments", visible=False
         )
-    rows = pd.DataFrame(mapping_rows(view.comparison), columns=list(COLUMNS))
+    rows = _mapping(view)
     chosen = rows[_wanted(rows, shown)]
     if len(chosen) > _MOST:
         st.caption(_("The first {n} of {total}; the file holds all of them.",
                      n=count(_MOST), total=count(len(chosen))))  # fmt: skip
     if chosen.empty:
-        st.html(
-            f'<p class="px-note">{for_html(_("Nothing is open: every tensor has its pair."))}</p>'
-        )
+        said = {
+            "open": _("Nothing is open: every tensor has its pair."),
+            "adapted": _("No pair had to be adapted: all have the same shape on both sides."),
+        }
+        st.html(f'<p class="px-note">{for_html(said.get(shown, _("No tensors.")), 300)}</p>')
+        return rows
     edited = st.data_editor(
         chosen.head(_MOST),
         key=f"mapping-{view.comparison.id}-{shown}",
@@ -89,9 +92,10 @@ def actions(view: View, edited: pd.DataFrame) -> None:
             file_name=f"mapping-{view.comparison.id[:8]}.json", mime="application/json",
             key="mapping-json",
         )  # fmt: skip
+        same = edited.equals(_mapping(view))
         st.button(
-            _("Compare again with this mapping"), type="primary", key="mapping-compare",
-            on_click=_again, args=(view, _csv(edited)),
+            _("Compare again with this mapping"), type="secondary" if same else "primary",
+            key="mapping-compare", on_click=_again, args=(view, _csv(edited)),
         )  # fmt: skip
     given = st.file_uploader(
         _("Or use a mapping file"), type=["csv", "json"], key="mapping-file",
@@ -106,6 +110,10 @@ def actions(view: View, edited: pd.DataFrame) -> None:
     refused = st.session_state.pop("refused-mapping", None)
     if refused:
         st.error(refused)
+
+
+def _mapping(view: View) -> pd.DataFrame:
+    return pd.DataFrame(mapping_rows(view.comparison), columns=list(COLUMNS))
 
 
 def _wanted(rows: pd.DataFrame, shown: str) -> pd.Series:

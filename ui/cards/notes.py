@@ -12,12 +12,16 @@ from charts.names import for_html
 from core.annotations import Annotation, Status
 from core.errors import ExplorerError
 from core.numbers import ago
-from language import _
+from language import _, day, say
 from store.workspace import Workspace
 from ui.frame import View
 from ui.markup import heading, muted
 
-_STATUSES: dict[Status, str] = {"note": "Note", "seen": "Seen", "accepted": "Accepted"}
+_STATUSES: dict[Status, str] = {
+    "note": say("Note"),
+    "seen": say("Seen"),
+    "accepted": say("Accepted"),
+}
 
 
 def button(view: View, target: str) -> None:
@@ -69,7 +73,7 @@ def _item(note: Annotation, *, with_place: bool) -> str:
     if note.expires is not None:
         expired = note.has_expired(today)
         until = _("expired {day}") if expired else _("until {day}")
-        word += f", {until.format(day=note.expires.isoformat())}"
+        word += f", {until.format(day=day(note.expires))}"
     link = ""
     if note.link:
         href = html.escape(note.link)

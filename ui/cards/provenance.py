@@ -8,9 +8,12 @@ import streamlit as st
 from charts.names import for_html
 from core.comparison import Comparison, RunSummary
 from core.numbers import count, size
-from ui.markup import heading, key, table
+from core.words import word
+from language import Said, _, say, told
+from ui.markup import Side, heading, key, muted, table
 
-_ABSENT = "not recorded"
+_ABSENT = say("not recorded")
+_SIDES: tuple[Side, Side] = ("reference", "candidate")
 _SHOWN = 7  # equal rows after these are counted, not listed
 
 
@@ -24,11 +27,12 @@ def draw(comparison: Comparison) -> None:
     shown = equal[: max(0, _SHOWN - len(differing))]
     rows = [_row(*p, differs=True) for p in differing] + [_row(*p, differs=False) for p in shown]
     hidden = len(equal) - len(shown)
-    more = f'<p class="px-muted">{hidden} more are equal on both sides</p>' if hidden else ""
-    head = ["", f"{key('reference')} reference", f"{key('candidate')} candidate"]
+    more = f"<p>{muted(_('{n} more are equal on both sides', n=hidden))}</p>" if hidden else ""
+    head = ["", *(f"{key(side)} {for_html(word(side))}" for side in _SIDES)]
     st.html(
-        heading("Provenance", f"{len(differing)} of {len(pairs)} differ")
-        + f'<div class="px-wrap">{table(head, rows, label="Provenance of both runs")}</div>{more}'
+        heading(_("Provenance"), _("{n} of {total} differ", n=len(differing), total=len(pairs)))
+        + f'<div class="px-wrap">{table(head, rows, label=_("Provenance of both runs"))}</div>'
+        + more
     )
 
 
@@ -48,9 +52,9 @@ def _words(name: str) -> str:
 
 def _facts(run: RunSummary) -> dict[str, str]:
     computed = {
-        "tensors": count(run.tensors),
-        "size": size(run.nbytes),
-        "content": run.content[:12],
+        _("tensors"): count(run.tensors),
+        _("size"): size(run.nbytes),
+        _("content"): run.content[:12],
     }
     return {name: str(value) for name, value in run.provenance.items()} | computed
 
@@ -59,11 +63,16 @@ def problems(comparison: Comparison) -> None:
     """Items of the dumps that were refused or could not be read: code, where, message."""
     sides = {"reference": comparison.reference, "candidate": comparison.candidate}
     lines = [
-        {"side": side, "code": p.code, "where": p.where, "what": p.message}
+        {
+            _("side"): told(word(side)),
+            _("code"): p.code,
+            _("where"): p.where,
+            _("what"): told(p.message) if isinstance(p.message, Said) else p.message,
+        }
         for side, run in sides.items()
         for p in run.problems
     ]
     if lines:
-        title = f"{count(len(lines))} items of the dumps could not be read"
+        title = _("{lines} items of the dumps could not be read", lines=count(len(lines)))
         with st.expander(title, key="problems"):
             st.dataframe(pd.DataFrame(lines), hide_index=True)

@@ -9,21 +9,23 @@ import streamlit as st
 from charts.names import for_markdown
 from core.comparison import Settings, Tolerance
 from core.errors import ExplorerError
+from language import _, say
 from store.records import RunRecord
 from store.workspace import Workspace
 from ui import url
 from ui.cards import job as progress
+from ui.markup import muted
 
-_CHOICES = {"formats": "From the formats", "own": "My own"}
+_CHOICES = {"formats": say("From the formats"), "own": say("My own")}
 _DEFAULT = {"atol": "1e-5", "rtol": "1e-3"}
 
 
 def draw(workspace: Workspace, reference: RunRecord | None, candidate: RunRecord | None) -> None:
     """Tolerance at the left, Compare at the right, what was refused under them."""
     with st.container(horizontal=True, vertical_alignment="center", key="settings"):
-        st.html('<span class="px-muted">Tolerance</span>', width="content")
+        st.html(muted(_("Tolerance")), width="content")
         own = url.choose(
-            "Tolerance", {name: name == "own" for name in _CHOICES}, key="tol",
+            _("Tolerance"), {name: name == "own" for name in _CHOICES}, key="tol",
             labels=_CHOICES, visible=False, width=180,
         )  # fmt: skip
         if own:
@@ -33,7 +35,7 @@ def draw(workspace: Workspace, reference: RunRecord | None, candidate: RunRecord
         ready = reference is not None and candidate is not None
         busy = progress.is_running(workspace)
         st.button(
-            "Comparing" if busy else "Compare" if ready else "Compare when both are read",
+            _("Comparing") if busy else _("Compare") if ready else _("Compare when both are read"),
             type="primary" if ready and not busy else "secondary",
             disabled=busy or not ready,
             key="compare",
@@ -67,7 +69,7 @@ def command(reference: RunRecord | None, candidate: RunRecord | None) -> str:
 
 
 def _number(name: str) -> None:
-    st.html(f'<span class="px-muted">{name}</span>', width="content")
+    st.html(muted(name), width="content")
     widget = f"number-{name}"
     st.session_state[widget] = url.get(name, _DEFAULT[name])
     st.text_input(
@@ -86,7 +88,10 @@ def _parsed(name: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise ExplorerError(f"{name} is {text!r}.", "It must be a number from 0, such as 1e-3.")
+        raise ExplorerError(
+            _("{name} is {text!r}.", name=name, text=text),
+            _("It must be a number from 0, such as 1e-3."),
+        )
     return value
 
 

@@ -38,7 +38,7 @@ class Refused extends Error {
   constructor(status, text) {
     let said = {};
     try { said = JSON.parse(text); } catch { /* a proxy answered */ }
-    super([said.error || `The server answered ${status}.`, said.hint].filter(Boolean).join(" "));
+    super([said.error || fill(words().answered, { status }), said.hint].filter(Boolean).join(" "));
     this.status = status;
     // Worth another try: time-outs, damaged bytes, too many requests, a server that restarts.
     this.isFinal = (status < 500 && ![408, 422, 429].includes(status)) || status === 507;
@@ -54,12 +54,13 @@ function send(job, method, path, { body = null, headers = {}, onSent = () => {} 
     job.abort.signal.addEventListener("abort", stop, { once: true });
     request.open(method, `${job.base}api/uploads${path}`);
     request.setRequestHeader("x-px-token", job.token());
+    request.setRequestHeader("x-px-language", words().language);
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => onSent(event.loaded);
     request.onloadend = () => {
       job.abort.signal.removeEventListener("abort", stop);
       if (request.status >= 200 && request.status < 300) resolve(request.responseText && JSON.parse(request.responseText));
-      else reject(request.status ? new Refused(request.status, request.responseText) : new Error("The server cannot be reached."));
+      else reject(request.status ? new Refused(request.status, request.responseText) : new Error(words().unreachable));
     };
     request.send(body);
   });
@@ -116,7 +117,7 @@ async function run(job) {
       // page's own thread, which would stand still meanwhile.
       const body = part(files, starts, a, b);
       const hex = await digest(body).catch((error) => {
-        throw Object.assign(new Error(`A file can no longer be read: ${error.message}`), { isFinal: true });
+        throw Object.assign(new Error(fill(words().gone, { error: error.message })), { isFinal: true });
       });
       await persistently(job, () => send(job, "PUT", `/${job.id}/slices/${k}`, {
         body, headers: { "x-px-blake3": hex },
@@ -203,6 +204,10 @@ function cancel(job) {
 
 /* ---- words ---- */
 
+// Texts come with the component's data, in the reader's language.
+const words = () => window.__pxWords;
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+
 function size(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let k = 0;
@@ -221,16 +226,19 @@ const shown = (name) => name.replace(/[\p{Cc}\p{Cf}]/gu, "\ufffd").slice(0, 120)
 const percent = (job) => (job.total ? Math.floor((100 * job.sent) / job.total) : 0);
 
 function status(job) {
-  if (job.state === "waiting") return "waiting for the server";
-  if (job.state === "finishing") return "writing to disk";
-  const left = job.speed > 0 ? `, ${duration((job.total - job.sent) / job.speed)} left` : "";
-  return `${percent(job)} %${left}`;
+  if (job.state === "waiting") return words().waiting;
+  if (job.state === "finishing") return words().writing;
+  if (!(job.speed > 0)) return fill(words().part, { percent: percent(job) });
+  const time = duration((job.total - job.sent) / job.speed);
+  return fill(words().left, { percent: percent(job), time });
 }
 
 function contents(job) {
-  const files = `${job.files.length.toLocaleString()} ${job.files.length === 1 ? "file" : "files"}`;
-  const speed = isBusy(job) && job.speed > 0 ? `, ${size(job.speed)}/s` : "";
-  return job.state === "done" ? `${files}, ${size(job.total)}` : `${files}, ${size(job.sent)} of ${size(job.total)}${speed}`;
+  const number = job.files.length.toLocaleString(words().locale);
+  const files = fill(job.files.length === 1 ? words().file : words().files, { number });
+  const values = { files, sent: size(job.sent), total: size(job.total), speed: `${size(job.speed)}/s` };
+  if (job.state === "done") return fill(words().whole, values);
+  return fill(isBusy(job) && job.speed > 0 ? words().moving : words().still, values);
 }
 
 /* ---- the component ---- */
@@ -240,6 +248,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const { slot } = data;
   const [root, input] = [$("root"), $("input")];
   window.__pxToken = data.token;
+  window.__pxWords = data.words;
+  for (const part of parentElement.querySelectorAll("[data-word]")) {
+    const text = data.words[part.dataset.word];
+    if (part.tagName === "PROGRESS") part.setAttribute("aria-label", text); else part.textContent = text;
+  }
   const known = uploads.get(slot);
   if (known?.state === "done" && known.nonce === data.taken) uploads.delete(slot);
 
@@ -252,16 +265,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const job = uploads.get(slot);
     root.dataset.state = !job ? "empty" : job.state === "done" || job.state === "failed" ? job.state : "busy";
     const before = job ? null : memory.get(slot);
-    $("resume").textContent = before ? `The upload of ${shown(String(before.name))} was interrupted. Choose the same folder again and it goes on where it stopped.` : "";
+    $("resume").textContent = before ? fill(data.words.interrupted, { name: shown(String(before.name)) }) : "";
     if (!job) { announce(""); return; }
     $("name").textContent = shown(job.name);
     $("contents").textContent = contents(job);
-    $("status").textContent = isBusy(job) ? status(job) : job.state === "done" ? "uploaded" : "stopped";
+    $("status").textContent = isBusy(job) ? status(job) : job.state === "done" ? data.words.uploaded : data.words.stopped;
     $("bar").max = job.total || 1;
     $("bar").value = job.state === "done" ? job.total || 1 : job.sent;
-    $("error").textContent = job.state === "failed" ? `${job.error} What was sent is kept: choose the same folder to go on.` : "";
+    $("error").textContent = job.state === "failed" ? fill(data.words.kept, { error: job.error }) : "";
     // Read aloud at each tenth, not at each slice.
-    const heard = isBusy(job) ? `uploading, ${percent(job) - (percent(job) % 10)} percent` : job.state === "done" ? "uploaded" : job.error;
+    const heard = isBusy(job) ? fill(data.words.heard, { percent: percent(job) - (percent(job) % 10) }) : job.state === "done" ? data.words.uploaded : job.error;
     announce(`${data.label}: ${heard}`);
   };
   const finished = () => {
@@ -274,7 +287,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const take = async (list) => {
     if (isBusy(uploads.get(slot))) return;
     const files = await list;
-    if (!(await begin(slot, files, data, mounted))) announce("The folder holds no files.");
+    if (!(await begin(slot, files, data, mounted))) announce(data.words.none);
   };
 
   mounted();

@@ -18,6 +18,7 @@ from analysis.replay.functions.softmax import relative_variance, softmax_of
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def attended(given: Operands, attributes: Attributes) -> Attended:
 def _operands(given: Operands, attributes: Attributes) -> tuple[Array, Array, Array, Array | None]:
     floats = [_headed(x, attributes, n) for n, x in enumerate(given.floats[:3])]
     if len(floats) < 3 or any(x.ndim != 4 for x in floats):
-        raise CompareError("Attention needs queries, keys and values by head.")
+        raise CompareError(say("Attention needs queries, keys and values by head."))
     layout = attributes["layout"]
     seen = given.floats[0].shape
     tokens_first = layout == "bshd" or (layout == "auto" and _tokens_first(floats, given))
@@ -66,7 +67,7 @@ def _operands(given: Operands, attributes: Attributes) -> tuple[Array, Array, Ar
         floats = [x.transpose(0, 2, 1, 3) for x in floats]
     q, k, v = floats
     if q.shape[1] % k.shape[1] or k.shape[:3] != v.shape[:3] or q.shape[-1] != k.shape[-1]:
-        raise CompareError("The shapes of queries, keys and values are not attention's.")
+        raise CompareError(say("The shapes of queries, keys and values are not attention's."))
     return q, k, v, (given.floats[3] if len(given.floats) > 3 else None)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
+from language import say
 
 
 @function("cache")
@@ -15,13 +16,13 @@ def cache(given: Operands, _: Attributes) -> Answers:
     Slots that no captured call has filled are free.
     """
     if not given.whole:
-        raise CompareError("The slots were not captured.")
+        raise CompareError(say("The slots were not captured."))
     slots = given.whole[0].reshape(-1)
     made = {}
     for name, new in enumerate(given.floats):
         shape = given.shapes.get(str(name), ())
         if len(shape) != 4 or new.shape[2] != slots.size:
-            raise CompareError("The cache is not (batch, heads, slots, channels).")
+            raise CompareError(say("The cache is not (batch, heads, slots, channels)."))
         value, known = np.zeros(shape), np.zeros(shape, bool)
         before = given.earlier.get(str(name))
         if before is not None:

@@ -8,11 +8,12 @@ from analysis.replay.functions.contraction import ROUNDING
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 
 def _parts(given: Operands) -> list[Array]:
     if len(given.ranks) < 2 or len({p.shape for p in given.ranks}) != 1:
-        raise CompareError("Not every rank's part was captured.")
+        raise CompareError(say("Not every rank's part was captured."))
     return list(given.ranks)
 
 

@@ -9,6 +9,7 @@ from analysis.replay.registry import Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.findings import Fact
 from core.runs import Array
+from language import say
 
 
 def _sizes(value: Fact, axes: int) -> Any:
@@ -26,7 +27,7 @@ def convolution(given: Operands, attributes: Attributes) -> Answers:
 
     x, weight = given.floats[0], given.parameter("weight")
     if weight is None or weight.ndim not in (3, 4, 5):
-        raise CompareError("The convolution's weight was not captured.")
+        raise CompareError(say("The convolution's weight was not captured."))
     axes = weight.ndim - 2
     run = (nn.functional.conv1d, nn.functional.conv2d, nn.functional.conv3d)[axes - 1]
     how = {k: _sizes(attributes[k], axes) for k in ("stride", "padding", "dilation")}

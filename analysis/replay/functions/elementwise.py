@@ -8,6 +8,7 @@ from analysis.replay.functions.contraction import ROUNDING
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 
 def _two(given: Operands, attributes: Attributes) -> tuple[Array, Array]:
@@ -18,7 +19,7 @@ def _two(given: Operands, attributes: Attributes) -> tuple[Array, Array]:
     if len(values) == 1 and isinstance(other, int | float):
         values.append(np.asarray(float(other)))
     if len(values) < 2:
-        raise CompareError("The other operand was not captured.")
+        raise CompareError(say("The other operand was not captured."))
     return values[0], values[1]
 
 
@@ -61,5 +62,5 @@ def identity(given: Operands, _: Attributes) -> Answers:
     first = next(iter(given.inputs.values()))
     shape = given.shapes["0"]
     if first.size != int(np.prod(shape)):
-        raise CompareError("The output is no copy of the input.")
+        raise CompareError(say("The output is no copy of the input."))
     return {"0": Answer(value=first.reshape(shape), exact=first.dtype.kind != "f")}

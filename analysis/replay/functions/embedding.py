@@ -10,15 +10,16 @@ from analysis.replay.registry import Answer, Answers, Attributes, Operands, func
 from core.errors import CompareError
 from core.findings import Fact
 from core.runs import Array
+from language import say
 
 
 def _looked_up(given: Operands) -> Array:
     weight = given.parameter("weight", "embedding")
     if weight is None or not given.whole:
-        raise CompareError("The table or the ids were not captured.")
+        raise CompareError(say("The table or the ids were not captured."))
     ids = given.whole[0]
     if ids.size and (ids.min() < 0 or ids.max() >= len(weight)):
-        raise CompareError("An id is outside the table.")
+        raise CompareError(say("An id is outside the table."))
     return weight[ids]
 
 

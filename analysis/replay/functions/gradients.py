@@ -19,6 +19,7 @@ from analysis.replay.functions.softmax import softmax_of
 from analysis.replay.registry import Attributes, Operands
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 # Gradients by slot: `input.0`, `parameter.weight`.
 Gradients = Mapping[str, Array]
@@ -74,7 +75,7 @@ def matmul(given: Operands, attributes: Attributes, into: Sequence[Array]) -> Gr
     """Of a plain product a b."""
     a, b = given.floats[:2]
     if a.shape[-1] != b.shape[-2] or attributes["form"] not in ("auto", "plain"):
-        raise CompareError("Only plain products are differentiated.")
+        raise CompareError(say("Only plain products are differentiated."))
     dy = into[0]
     return {
         "input.0": _reduced(dy @ b.swapaxes(-1, -2), a.shape),
@@ -146,7 +147,7 @@ def _attention_parts(
     a = attended(given, attributes)
     q, k = given.floats[:2]
     if q.shape != a.output.shape[:3] + q.shape[3:]:
-        raise CompareError("Only heads-first attention is differentiated.")
+        raise CompareError(say("Only heads-first attention is differentiated."))
     do = into[0]
     if do.ndim == 3:
         do = do.reshape(*do.shape[:2], q.shape[1], -1).transpose(0, 2, 1, 3)
@@ -236,7 +237,7 @@ def embedding(given: Operands, attributes: Attributes, into: Sequence[Array]) ->
     """The gradient dy added to the rows that were looked up."""
     weight = given.parameter("weight")
     if weight is None:
-        raise CompareError("The table was not captured.")
+        raise CompareError(say("The table was not captured."))
     found = np.zeros(weight.shape)
     np.add.at(found, given.whole[0].reshape(-1), _flat(into[0]) * float(attributes["scale"]))
     return {"parameter.weight": found}

@@ -12,6 +12,7 @@ from analysis.replay.registry import Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.findings import Fact
 from core.runs import Array
+from language import say
 
 
 def weight_of(given: Operands, attributes: Attributes) -> Array:
@@ -21,7 +22,7 @@ def weight_of(given: Operands, attributes: Attributes) -> Array:
     if weight is None:
         weight = next((v for v in floats[1:] if v.ndim == 2), None)
     if weight is None or weight.ndim != 2:
-        raise CompareError("The weight was not captured.")
+        raise CompareError(say("The weight was not captured."))
     fits = weight.shape[1] == floats[0].shape[-1]
     as_stored = fits and not attributes.get("transposed", False)
     return weight.T if as_stored or weight.shape[0] != floats[0].shape[-1] else weight
@@ -62,7 +63,7 @@ def row_linear(given: Operands, attributes: Attributes) -> Answers:
 def _lora_parts(given: Operands, attributes: Attributes) -> tuple[Product, Array, Product, Product]:
     down, up = given.parameter("lora_A", "A"), given.parameter("lora_B", "B")
     if down is None or up is None:
-        raise CompareError("The adapter's weights were not captured.")
+        raise CompareError(say("The adapter's weights were not captured."))
     made, value = _plain(given, attributes)
     narrow = product(given.floats[0], down.T)
     return made, value, narrow, product(narrow.value, up.T)

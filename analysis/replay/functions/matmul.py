@@ -14,6 +14,7 @@ from analysis.replay.functions.contraction import (
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 
 def _form(a: Array, b: Array, out: tuple[int, ...]) -> str:
@@ -31,7 +32,7 @@ def _made(a: Array, b: Array, form: str, tiled: bool) -> Product:
     if form == "plain":
         return product(a, b)
     if a.ndim != 4 or b.ndim != 4 or a.shape[1] % b.shape[1]:
-        raise CompareError("The operands of the matrix product do not fit.")
+        raise CompareError(say("The operands of the matrix product do not fit."))
     b = repeated_heads(b, a.shape[1], tiled=tiled)
     return product(a, b.swapaxes(-1, -2) if form == "scores" else b)
 
@@ -51,7 +52,7 @@ def matmul(given: Operands, attributes: Attributes) -> Answers:
     """
     operands = given.floats
     if len(operands) < 2 or min(operands[0].ndim, operands[1].ndim) < 2:
-        raise CompareError("A matrix product needs two operands.")
+        raise CompareError(say("A matrix product needs two operands."))
     out = given.shapes["0"]
     form = str(attributes["form"])
     form = _form(operands[0], operands[1], out) if form == "auto" else form

@@ -11,6 +11,7 @@ from analysis.replay.functions.linear import bias_of
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 from metrics import formats
 
 # Largest code of each format that activations are quantised to.
@@ -43,9 +44,9 @@ def _scale_of_weight(given: Operands, out_features: int) -> Array:
     """Scale of the weight by output channel, or the one of all."""
     weight = given.parameter("weight_scale", "weight_scale_inv", "scales")
     if weight is None:
-        raise CompareError("The weight's scale was not captured.")
+        raise CompareError(say("The weight's scale was not captured."))
     if weight.size not in (1, out_features):
-        raise CompareError("The weight's scale is neither one nor one a channel.")
+        raise CompareError(say("The weight's scale is neither one nor one a channel."))
     return weight.reshape(-1)
 
 
@@ -55,7 +56,7 @@ def quant_linear(given: Operands, _: Attributes) -> Answers:
     x = next(iter(given.inputs.values())).astype(np.float64)
     weight = given.parameter("weight", "qweight")
     if weight is None or weight.shape[-1] != x.shape[-1]:
-        raise CompareError("The weight's codes were not captured.")
+        raise CompareError(say("The weight's codes were not captured."))
     floats = given.floats
     first_is_float = next(iter(given.inputs.values())).dtype.kind == "f"
     scales = floats[1:] if first_is_float else floats
@@ -75,7 +76,7 @@ def int4_linear(given: Operands, attributes: Attributes) -> Answers:
     zero = given.parameter("weight_zero", "zeros", "qzeros")
     x = given.floats[0]
     if weight is None or scale is None or weight.shape[-1] != x.shape[-1]:
-        raise CompareError("The weight's codes or scales were not captured.")
+        raise CompareError(say("The weight's codes or scales were not captured."))
     groups = scale.reshape(weight.shape[0], -1)
     codes = weight.reshape(*groups.shape, -1).astype(np.float64)
     origin = np.asarray(float(attributes["offset"]))

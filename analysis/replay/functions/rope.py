@@ -8,6 +8,7 @@ from analysis.replay.functions.contraction import ROUNDING
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 
 def angles(positions: Array, *, dim: int, base: float) -> Array:
@@ -52,7 +53,7 @@ def _rotated(x: Array, phase: Array, attributes: Attributes) -> Answer:
 def _phase(given: Operands, x: Array, attributes: Attributes) -> Array:
     """The angles, to broadcast over heads: positions (S,) or (B, S), tokens on either axis."""
     if not given.whole:
-        raise CompareError("The positions were not captured.")
+        raise CompareError(say("The positions were not captured."))
     dim = attributes["rotary_dim"]
     dim = x.shape[-1] if dim == "auto" else int(dim)
     positions = given.whole[0]
@@ -85,6 +86,6 @@ def rope(given: Operands, attributes: Attributes) -> Answers:
     """Each pair of channels turned by position · base^(-2i/d); pairs are halves or neighbours."""
     tensors = [x for x in given.floats if x.ndim >= 3]
     if not tensors:
-        raise CompareError("Rotary embedding needs a tensor to turn.")
+        raise CompareError(say("Rotary embedding needs a tensor to turn."))
     phase = _phase(given, tensors[0], attributes)
     return {str(n): _rotated(x, phase, attributes) for n, x in enumerate(tensors)}

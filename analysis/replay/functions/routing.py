@@ -9,6 +9,7 @@ from analysis.replay.functions.contraction import ROUNDING, product
 from analysis.replay.functions.softmax import softmax_of
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
+from language import say
 
 # Ties: probabilities closer than this share of themselves may sort either way in 16-bit kernels.
 _TIE = 2.0**-7
@@ -65,7 +66,7 @@ def _stacked(given: Operands) -> tuple[np.ndarray, np.ndarray]:
     if both is None and gate is not None and up is not None:
         both = np.concatenate((gate, up))
     if both is None or down is None:
-        raise CompareError("The expert's weights were not captured.")
+        raise CompareError(say("The expert's weights were not captured."))
     return both, down
 
 

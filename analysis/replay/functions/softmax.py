@@ -10,6 +10,7 @@ from analysis.replay.functions.contraction import ROUNDING
 from analysis.replay.registry import Answer, Answers, Attributes, Operands, function
 from core.errors import CompareError
 from core.runs import Array
+from language import say
 
 # The sum of a row's exponentials and the reciprocal of it, within ulps.
 _COMMON = 4.0
@@ -66,7 +67,7 @@ def _masked_operands(given: Operands) -> tuple[Array, Array]:
     if len(given.floats) > 1:
         scores = scores + given.floats[1]
         return scores, scores > -1e4
-    raise CompareError("The mask was not captured.")
+    raise CompareError(say("The mask was not captured."))
 
 
 def _leaks(given: Operands, _: Attributes) -> Mapping[str, Mapping[str, Array]]:

@@ -13,18 +13,17 @@ from charts.tokens import MARKS
 from core.errors import NotHereError
 from core.findings import Diagnosis, Finding
 from core.numbers import share
+from core.words import head
+from language import _, say, told
 from ui import url
 from ui.markup import finding_word, heading, muted, verdict_word
 
-SIDES = {
-    "candidate": "Candidate", "reference": "Reference", "both": "Both sides", "unknown": "Side open"
-}  # fmt: skip
 _MEANINGS = (
-    ("fault", "adds what rounding cannot explain, or is non-finite on one side"),
-    ("watch", "adds somewhat above the floor"),
-    ("setup", "the two runs were given different inputs, masks or weights"),
-    ("inherited", "off, because its inputs are"),
-    ("rounding", "within the floor"),
+    ("fault", say("adds what rounding cannot explain, or is non-finite on one side")),
+    ("watch", say("adds somewhat above the floor")),
+    ("setup", say("the two runs were given different inputs, masks or weights")),
+    ("inherited", say("off, because its inputs are")),
+    ("rounding", say("within the floor")),
 )
 
 
@@ -37,33 +36,38 @@ def chosen(diagnosis: Diagnosis) -> Finding | None:
         if finding.id == asked:
             return finding
     raise NotHereError(
-        f"This comparison has no finding {asked!r}.",
-        "Findings are numbered anew when the analysis changes; open Findings from the top.",
+        _("This comparison has no finding {asked!r}.", asked=asked),
+        _("Findings are numbered anew when the analysis changes; open Findings from the top."),
     )
 
 
 def draw(diagnosis: Diagnosis, open_: Finding | None) -> None:
     """The list, then what each verdict means."""
     findings = diagnosis.findings
-    aside = f"{len(findings)}, worst first" if findings else "none"
+    aside = _("{n}, worst first", n=len(findings)) if findings else _("none")
     keys = "<kbd>j</kbd><kbd>k</kbd>" if len(findings) > 1 else ""
     prefix = common_prefix([f.operator for f in findings])
     items = "".join(_item(f, prefix, is_open=f is open_) for f in findings)
     rows = "".join(
-        f"<div><dt>{_word(verdict)}</dt><dd>{for_html(meaning)}</dd></div>"
+        f"<div><dt>{_word(verdict)}</dt><dd>{for_html(meaning, 200)}</dd></div>"
         for verdict, meaning in _MEANINGS
     )
-    nav = f'<nav class="px-findings" aria-label="Findings">{items}</nav>' if items else ""
+    nav = (
+        f'<nav class="px-findings" aria-label="{for_html(_("Findings"))}">{items}</nav>'
+        if items
+        else ""
+    )
     st.html(
-        f"{heading('Findings', aside, keys)}{nav}"
-        f'<h3 class="px-small">What each verdict means</h3><dl class="px-legend">{rows}</dl>'
+        f"{heading(_('Findings'), aside, keys)}{nav}"
+        f'<h3 class="px-small">{for_html(_("What each verdict means"))}</h3>'
+        f'<dl class="px-legend">{rows}</dl>'
     )
 
 
 def _item(finding: Finding, prefix: str, *, is_open: bool) -> str:
     text = describe(finding)
-    place = finding.operator.removeprefix(prefix) or finding.operator or "the model itself"
-    facts = f"{SIDES[finding.side]} · confidence {share(finding.confidence, 1)}"
+    place = finding.operator.removeprefix(prefix) or finding.operator or _("the model itself")
+    facts = f"{told(head(finding.side))} · {confidence(finding.confidence)}"
     here = ' aria-current="true"' if is_open else ""
     href = html.escape(url.link("findings", f=finding.id))
     return (
@@ -73,6 +77,11 @@ def _item(finding: Finding, prefix: str, *, is_open: bool) -> str:
         f'<span class="px-mono" title="{for_html(finding.operator, 1000)}">'
         f"{for_html(shorten(place, 34))}</span>{muted(facts)}</a>"
     )
+
+
+def confidence(value: float) -> str:
+    """How sure a finding or a hypothesis is, in words."""
+    return _("confidence {share}", share=share(value, 1))
 
 
 def _word(verdict: str) -> str:

@@ -15,7 +15,7 @@ from charts.path import Quantity, error_path
 from charts.template import CONFIG
 from core.findings import Diagnosis, Finding
 from core.numbers import times_floor
-from language import _, told
+from language import _, say, told
 from ui import url
 from ui.cards.findings.answer import said_of
 from ui.cards.findings.listed import others
@@ -23,7 +23,7 @@ from ui.frame import View
 from ui.markup import anchor, finding_word, key
 
 _HEIGHT = 420
-_QUANTITY = Quantity("times_floor", "Times floor", in_floors=True)
+_QUANTITY = Quantity("times_floor", say("Times floor"), in_floors=True)
 
 
 def is_on() -> bool:

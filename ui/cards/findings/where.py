@@ -10,6 +10,8 @@ from analysis.views_findings import Entry, around, closest, entry, replay_of
 from charts.names import common_prefix, for_html, shorten
 from core.findings import Diagnosis, Finding, Replay
 from core.numbers import count, share, times_floor
+from core.words import word
+from language import _, listing, say
 from ui import url
 from ui.frame import View
 from ui.markup import anchor, heading, muted, table
@@ -18,9 +20,9 @@ _LOW, _HIGH = 0.5, 1000.0  # times floor at both ends of the side bars
 _TICKS = (1, 10, 100, 1000)
 _LIMIT = 2.0  # an honest operator's ratio is below
 _KEYS = (
-    '<span><i class="px-box px-candidate"></i>added by candidate</span>'
-    '<span><i class="px-box px-reference"></i>added by reference</span>'
-    '<span><i class="px-box px-handed"></i>inherited from inputs</span>'
+    ("candidate", say("added by candidate")),
+    ("reference", say("added by reference")),
+    ("handed", say("inherited from inputs")),
 )
 
 
@@ -28,9 +30,9 @@ def draw(view: View, diagnosis: Diagnosis, finding: Finding) -> None:
     """A bar for each replayed output around the finding, in execution order."""
     tensors = {p.reference.id: p.reference for p in view.comparison.pairs}
     shown = around(diagnosis, finding, tensors)
-    st.html(heading("Where it enters", "share of each output's squared error", _KEYS))
+    st.html(heading(_("Where it enters"), _("share of each output's squared error"), _keys()))
     if not shown:
-        st.html(f'<p class="px-note">{muted("No operator here could be recomputed.")}</p>')
+        st.html(f'<p class="px-note">{muted(_("No operator here could be recomputed."))}</p>')
         return
     _bars(shown, finding.tensor)
 
@@ -39,20 +41,28 @@ def nearest(view: View, diagnosis: Diagnosis) -> None:
     """Without a finding: the outputs that came closest to one."""
     operators = {p.reference.id: p.reference.operator for p in view.comparison.pairs}
     shown = [entry(r, operators.get(r.tensor, r.tensor)) for r in closest(diagnosis)]
-    st.html(heading("Closest to the limit", "the largest local errors of either side", _KEYS))
+    st.html(
+        heading(_("Closest to the limit"), _("the largest local errors of either side"), _keys())
+    )
     if not shown:
-        st.html(f'<p class="px-note">{muted("No operator could be recomputed.")}</p>')
+        st.html(f'<p class="px-note">{muted(_("No operator could be recomputed."))}</p>')
         return
     _bars(shown, "")
+
+
+def _keys() -> str:
+    return "".join(
+        f'<span><i class="px-box px-{kind}"></i>{for_html(words)}</span>' for kind, words in _KEYS
+    )
 
 
 def sides(diagnosis: Diagnosis, finding: Finding) -> None:
     """Which side is wrong: each side's own error in units of the floor."""
     replay = replay_of(diagnosis, finding)
-    st.html(heading("Which side is wrong", "each replayed in float64 on its own inputs"))
+    st.html(heading(_("Which side is wrong"), _("each replayed in float64 on its own inputs")))
     if replay is None:
-        why = diagnosis.not_replayed.get(finding.tensor, "this output could not be recomputed")
-        st.html(f'<p class="px-note">{muted(f"Open: {why}.")}</p>')
+        why = diagnosis.not_replayed.get(finding.tensor, _("this output could not be recomputed"))
+        st.html(f'<p class="px-note">{muted(_("Open: {why}.", why=why))}</p>')
         return
     rows = "".join(
         _side(side, ratio)
@@ -71,9 +81,12 @@ def sides(diagnosis: Diagnosis, finding: Finding) -> None:
 
 def _bars(shown: tuple[Entry, ...] | list[Entry], at: str) -> None:
     prefix = common_prefix([f"{e.operator}." for e in shown])
+    several = {
+        e.operator for n, e in enumerate(shown) if e.operator in [o.operator for o in shown[:n]]
+    }
     rows = [
         (
-            _name(e, prefix, strong=e.tensor == at),
+            _name(e, prefix, strong=e.tensor == at, slot=e.operator in several),
             _bar(e),
             f"<b>{times_floor(e.times_floor)}</b>"
             if e.tensor == at
@@ -81,32 +94,35 @@ def _bars(shown: tuple[Entry, ...] | list[Entry], at: str) -> None:
         )
         for e in shown
     ]
-    body = table(["", "", "Total"], rows, numeric=(2,), label="Shares")
+    body = table(["", "", _("Total")], rows, numeric=(2,), label=_("Shares"))
     st.html(f'<div class="px-shares">{body}</div>')
 
 
-def _name(shown: Entry, prefix: str, *, strong: bool) -> str:
+def _name(shown: Entry, prefix: str, *, strong: bool, slot: bool) -> str:
+    """The operator's name, and the output's number where there are several."""
     text = shorten(f"{shown.operator}.".removeprefix(prefix).strip(".") or _whole(shown), 24)
+    text += f" .{shown.tensor.rpartition('.')[2]}" if slot else ""
     link = anchor(url.link("tensor", t=shown.tensor), text, mono=True, title=shown.operator)
     return f"<b>{link}</b>" if strong else link
 
 
 def _whole(shown: Entry) -> str:
     """Name of the block that holds the others."""
-    return ".".join(shown.operator.split(".")[-2:]) or "model"
+    return ".".join(shown.operator.split(".")[-2:]) or _("model")
 
 
 def _bar(shown: Entry) -> str:
     parts = (
-        ("candidate", shown.candidate, "added by the candidate"),
-        ("reference", shown.reference, "added by the reference"),
-        ("handed", shown.inherited, "inherited from its inputs"),
+        ("candidate", shown.candidate, _("added by the candidate")),
+        ("reference", shown.reference, _("added by the reference")),
+        ("handed", shown.inherited, _("inherited from its inputs")),
     )
     if math.isnan(shown.candidate):
-        return muted("equal on both sides" if shown.times_floor == 0 else "not finite")
-    said = for_html(", ".join(f"{share(value, 1)} {words}" for _, value, words in parts))
+        return muted(_("equal on both sides") if shown.times_floor == 0 else _("not finite"))
+    said = for_html(listing(f"{share(value, 1)} {words}" for _kind, value, words in parts), 400)
     pieces = "".join(
-        f'<i class="px-{kind}" style="width:{100 * value:.2f}%"></i>' for kind, value, _ in parts
+        f'<i class="px-{kind}" style="width:{100 * value:.2f}%"></i>'
+        for kind, value, _words in parts
     )
     return f'<span class="px-stack" role="img" title="{said}" aria-label="{said}">{pieces}</span>'
 
@@ -115,7 +131,7 @@ def _side(side: str, ratio: float) -> str:
     look = "px-over" if ratio > _LIMIT else "px-muted"
     width = _at(ratio) if not math.isnan(ratio) else 0.0
     return (
-        f'<div><span>{side}</span><div class="px-track"><i class="px-{side}" '
+        f'<div><span>{for_html(word(side))}</span><div class="px-track"><i class="px-{side}" '
         f'style="width:{width:.1f}%"></i></div>'
         f'<span class="{look}"><b>{times_floor(ratio)}</b></span></div>'
     )
@@ -130,13 +146,21 @@ def _at(value: float) -> float:
 
 def _said(replay: Replay) -> str:
     ours, theirs = replay.ratio_reference, replay.ratio_candidate
-    about = (
-        f"The reference is {times_floor(ours)} and the candidate {times_floor(theirs)} the floor."
+    about = _(
+        "The reference is {ours} and the candidate {theirs} the floor.",
+        ours=times_floor(ours),
+        theirs=times_floor(theirs),
     )
     if ours <= _LIMIT < theirs:
-        return f"The candidate. {about} The reference is as close to exact as its format allows."
+        return _(
+            "The candidate. {about} The reference is as close to exact as its format allows.",
+            about=about,
+        )
     if theirs <= _LIMIT < ours:
-        return f"The reference. {about} The candidate is as close to exact as its format allows."
+        return _(
+            "The reference. {about} The candidate is as close to exact as its format allows.",
+            about=about,
+        )
     if ours > _LIMIT and theirs > _LIMIT:
-        return f"Both. {about} A shared reduced-precision mode would look like this."
-    return f"Neither by size alone. {about} The pattern of the error decides here."
+        return _("Both. {about} A shared reduced-precision mode would look like this.", about=about)
+    return _("Neither by size alone. {about} The pattern of the error decides here.", about=about)

@@ -14,6 +14,7 @@ from charts.template import CONFIG
 from core.comparison import Pair
 from core.findings import Finding, Hypothesis
 from core.numbers import share, times_floor
+from language import _, sentences, told
 from ui import slices
 from ui.frame import View
 from ui.markup import heading, muted, table
@@ -26,17 +27,17 @@ def draw(finding: Finding) -> None:
     """The table of hypotheses, best first."""
     st.html(
         heading(
-            "Why: one assumption changed at a time",
-            "what is left of the error, in units of the floor",
+            _("Why: one assumption changed at a time"),
+            _("what is left of the error, in units of the floor"),
         )
     )
     if not finding.hypotheses:
-        said = "No known mechanism explains this error. The place is certain, the cause is open."
+        said = _("No known mechanism explains this error. The place is certain, the cause is open.")
         st.html(f'<p class="px-note">{muted(said)}</p>')
         return
     rows = [_row(h, best=n == 0) for n, h in enumerate(finding.hypotheses)]
-    head = ["Hypothesis", "before ○ after ●", "After", "Confidence", ""]
-    st.html(f'<div class="px-why">{table(head, rows, numeric=(2, 3), label="Hypotheses")}</div>')
+    head = [_("Hypothesis"), _("before ○ after ●"), _("After"), _("Confidence"), ""]
+    st.html(f'<div class="px-why">{table(head, rows, numeric=(2, 3), label=_("Hypotheses"))}</div>')
 
 
 def runner_up(finding: Finding) -> None:
@@ -44,9 +45,18 @@ def runner_up(finding: Finding) -> None:
     if len(finding.hypotheses) < 2:
         return
     second = finding.hypotheses[1]
-    left = "" if math.isnan(second.after) else f": {times_floor(second.after)} would remain"
-    said = f"{title_of(second)}{left}. Confidence {share(second.confidence, 1)}."
-    st.html(f'{heading("Runner-up")}<p class="px-says">{for_html(said, 400)}</p>')
+    parts = [_("{title}.", title=title_of(second))]
+    if not math.isnan(second.after):
+        parts = [
+            _(
+                "{title}: {times} would remain.",
+                title=title_of(second),
+                times=times_floor(second.after),
+            )
+        ]
+    parts.append(_("Confidence {share}.", share=share(second.confidence, 1)))
+    said = told(sentences(parts))
+    st.html(f'{heading(_("Runner-up"))}<p class="px-says">{for_html(said, 400)}</p>')
 
 
 def signature(view: View, finding: Finding) -> None:
@@ -94,10 +104,10 @@ def _row(hypothesis: Hypothesis, *, best: bool) -> tuple[str, ...]:
 def _outcome(hypothesis: Hypothesis) -> str:
     before, after = hypothesis.before, hypothesis.after
     if math.isnan(after):
-        return "by its pattern"
+        return _("by its pattern")
     if after <= _EXPLAINED:
-        return "explains all"
-    return "explains a part" if after < before / 2 else "no better"
+        return _("explains all")
+    return _("explains a part") if after < before / 2 else _("no better")
 
 
 def _dumbbell(hypothesis: Hypothesis) -> str:
@@ -105,7 +115,11 @@ def _dumbbell(hypothesis: Hypothesis) -> str:
         return ""
     before, after = _at(hypothesis.before), _at(hypothesis.after)
     low, wide = min(before, after), abs(before - after)
-    said = f"{times_floor(hypothesis.before)} before, {times_floor(hypothesis.after)} after"
+    said = _(
+        "{before} before, {after} after",
+        before=times_floor(hypothesis.before),
+        after=times_floor(hypothesis.after),
+    )
     return (
         f'<span class="px-dumbbell" role="img" aria-label="{said}" title="{said}">'
         f'<u style="width:{_at(_EXPLAINED):.1f}%"></u>'
