@@ -142,7 +142,6 @@ def _of_grown(grown: Grown, sites: Sites, explain: Explain) -> Finding:
     if before and place.slot == "input" and _blocks_apart(before, place):
         place = before
     site = sites.of_output(grown.call, grown.pair, grown.level)
-    ends = dict.fromkeys((before.operator if before else "", grown.call.operator))
     made = _finding(
         place,
         verdict="fault",
@@ -150,7 +149,7 @@ def _of_grown(grown: Grown, sites: Sites, explain: Explain) -> Finding:
         confidence=min(0.9, _confidence(grown.times)),
         hypotheses=tuple(h for h in (explain(site) if site else ()) if _tested(h, grown)),
         facts={"sign": "growth", "times": grown.times},
-        zone=() if grown.certain else tuple(filter(None, ends)),
+        zone=grown.zone,
     )
     return replace(made, tensor=grown.pair.reference.id)
 

@@ -48,15 +48,16 @@ _GAP = 4  # calls looked back for one that left nothing
 class Grown:
     """An output whose error nothing before it explains; `times` is its excess over the limit.
 
-    `before` is the last tensor seen before it: the fault lies between the two, or in this one.
-    `level` is the relative error that was to be expected of it.
+    `before` is the last tensor seen before it. The fault lies among the operators of `zone`, which
+    is empty where the call's own inputs were seen. `level` is the relative error that was to be
+    expected.
     """
 
     pair: Pair
     call: OperatorCall
     times: float
     before: TensorInfo | None
-    certain: bool
+    zone: tuple[str, ...]
     level: float
 
 
@@ -144,7 +145,16 @@ class _Walk:
             return None
         before = earlier[-1].reference if earlier else None
         times = error / limit if limit else math.inf
-        return Grown(pair, call, times, before, handed is not None, limit / GAIN)
+        zone = () if handed is not None else self._zone(before, call)
+        return Grown(pair, call, times, before, zone, limit / GAIN)
+
+    def _zone(self, before: TensorInfo | None, call: OperatorCall) -> tuple[str, ...]:
+        """The operators from the one last seen to this one, as far as anything of them is known."""
+        calls = self._calls.get((call.step, call.rank), [])
+        start = before.order if before else -1
+        between = [c.operator for order, c in calls if start <= order <= call.order]
+        first = [before.operator] if before else []
+        return tuple(dict.fromkeys((*first, *between, call.operator)))
 
     def _handed(self, call: OperatorCall) -> float | None:
         """The largest error among the float inputs as captured; None where there are none."""
