@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from analysis.views_rows import worst_first
+from analysis.views_grid import (
+    Grid,
+    Span,
+    badness,
+    columns_of,
+    farthest,
+    folded_rows,
+    grid_of,
+    groups_of,
+    labels_of,
+)
 from language import say
-
-Array = NDArray[Any]
 
 _MIN_COVER = 1 / 3  # of the operators in sight that a stack of blocks must hold to be the columns
 
@@ -38,27 +45,6 @@ class Stack:
         return f"{self.prefix}.{number}" if self.prefix else str(number)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Grid:
-    """Cells of a heat map, every array (rows, columns).
-
-    `pair` is the table's pair index of the worst tensor in a cell, -1 where there is none; `count`
-    how many stand behind it. `path` is what a cell stands for, `value` the raw metric. `folded`
-    says how many operators share a row at most.
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    pair: Array
-    count: Array
-    path: Array
-    added: Array
-    total: Array
-    value: Array
-    verdict: Array
-    folded: int = 1
-
-
 def stack_of(operators: Iterable[str], at: str = "") -> Stack | None:
     """The blocks to lay out as columns for a place in the model.
 
@@ -81,60 +67,66 @@ def stack_of(operators: Iterable[str], at: str = "") -> Stack | None:
 
 
 def block_grid(
-    rows: pd.DataFrame, stack: Stack, *, by: str, metric: str, max_rows: int, max_columns: int = 160
+    rows: pd.DataFrame,
+    stack: Stack,
+    *,
+    by: str,
+    metric: str,
+    max_rows: int,
+    max_columns: int = 160,
+    span: Span | None = None,
 ) -> Grid:
     """Rows: operators of a block in execution order, or its modules; columns: blocks.
 
-    `by` is `operator` or `module`. Neighbours are folded by worst where there are too many.
+    `by` is `operator` or `module`. Neighbours are folded by worst where there are too many; `span`
+    shows those rows alone.
     """
-    placed = [stack.split(str(operator)) for operator in rows["operator"]]
-    held = rows[[place is not None for place in placed]]
-    inside = [place for place in placed if place is not None]
-    names = [name if by == "operator" else name.partition(".")[0] for _, name in inside]
-    order = list(dict.fromkeys(names))
-    groups = _groups(len(order), max_rows)
-    column_groups = _groups(len(stack.numbers), max_columns)
-    row_of = {name: groups[i] for i, name in enumerate(order)}
+    codes, operators = pd.factorize(rows["operator"])
+    placed = [stack.split(str(operator)) for operator in operators]
+    named = [_in_block(place, by) for place in placed]
+    paths = np.array([stack.block(n) + (f".{name}" if name else "") for n, name in named], object)
+    inside = np.array([place is not None for place in placed], bool)[codes]
+    keys = np.array([name for _, name in named], object)[codes[inside]]
+    numbers = np.array([n for n, _ in named], np.int64)[codes[inside]]
+    column_groups = groups_of(len(stack.numbers), max_columns)
     column_of = {number: column_groups[i] for i, number in enumerate(stack.numbers)}
-    paths = [
-        stack.block(n) if not name else f"{stack.block(n)}.{name}"
-        for (n, _), name in zip(inside, names, strict=True)
-    ]
-    cells = held.assign(
-        row=[row_of[name] for name in names],
-        column=[column_of[number] for number, _ in inside],
-        path=paths,
+    cells = rows.loc[inside, columns_of(rows, metric)].assign(
+        column=[column_of[number] for number in numbers.tolist()], path=paths[codes[inside]]
     )
-    row_labels = _labels([name or "block" for name in order], groups)
-    column_labels = _labels([str(n) for n in stack.numbers], column_groups)
-    folded = max(np.bincount(groups)) if groups else 1
-    return grid_of(cells, row_labels, column_labels, metric, int(folded))
+    axis, cells = folded_rows(cells, keys, max_rows, span)
+    labels = labels_of([name or "block" for name in axis.names], axis.groups)
+    columns = labels_of([str(n) for n in stack.numbers], column_groups)
+    return grid_of(cells, labels, columns, metric, axis=axis)
 
 
 def metric_grid(
-    rows: pd.DataFrame, at: str, *, by: str, metrics: Mapping[str, float], max_rows: int
+    rows: pd.DataFrame,
+    at: str,
+    *,
+    by: str,
+    metrics: Mapping[str, float],
+    max_rows: int,
+    span: Span | None = None,
 ) -> Grid:
     """Rows: what lies directly under `at` (`by="module"`) or every operator; columns: metrics.
 
     `metrics` maps a column of the table to its ideal value; each cell holds the value farthest from
     it. Column `added` and `times_floor` are allowed among them.
     """
-    paths = [
-        _child(str(operator), at) if by == "module" else str(operator)
-        for operator in rows["operator"]
+    codes, operators = pd.factorize(rows["operator"])
+    named = [_child(str(o), at) if by == "module" else str(o) for o in operators]
+    paths = np.array(named, object)[codes]
+    cells = rows[columns_of(rows, *metrics)].assign(path=paths)
+    axis, cells = folded_rows(cells, paths, max_rows, span)
+    labels = labels_of([_inside(path, at) for path in axis.names], axis.groups)
+    parts = [
+        worst.assign(column=column)
+        for column, (name, ideal) in enumerate(metrics.items())
+        for worst in [farthest(cells, badness(cells[name].to_numpy(float), ideal))]
     ]
-    order = list(dict.fromkeys(paths))
-    groups = _groups(len(order), max_rows)
-    row_of = {path: groups[i] for i, path in enumerate(order)}
-    cells = rows.assign(row=[row_of[path] for path in paths], path=paths)
-    labels = _labels([_inside(path, at) for path in order], groups)
-    parts = []
-    for column, (name, ideal) in enumerate(metrics.items()):
-        far = badness(cells[name].to_numpy(float), ideal)
-        parts.append(cells.assign(column=column, far=far))
-    stacked = pd.concat(parts) if parts else cells.assign(column=0, far=0.0)
-    folded = int(max(np.bincount(groups))) if groups else 1
-    return grid_of(stacked, labels, tuple(metrics), None, folded, names=tuple(metrics))
+    stacked = pd.concat(parts) if parts else cells.assign(column=0, far=0.0, held=1)
+    stacked = stacked.reset_index(drop=True)
+    return grid_of(stacked, labels, tuple(metrics), None, names=tuple(metrics), axis=axis)
 
 
 def place_grid(
@@ -145,6 +137,7 @@ def place_grid(
     metric: str,
     max_rows: int,
     max_columns: int = 160,
+    span: Span | None = None,
 ) -> Grid:
     """Rows: operators, or the blocks and modules they lie in; columns: ranks or steps.
 
@@ -152,26 +145,25 @@ def place_grid(
     Neighbours are folded by worst where there are too many.
     """
     held = rows[rows[column].notna()]
-    stack = stack_of(held["operator"].astype(str))
-    paths = [
-        str(operator) if by == "operator" else _block_of(str(operator), stack)
-        for operator in held["operator"]
-    ]
-    order = list(dict.fromkeys(paths))
-    groups = _groups(len(order), max_rows)
-    row_of = {path: groups[i] for i, path in enumerate(order)}
-    numbers = sorted({int(number) for number in held[column]})
-    column_groups = _groups(len(numbers), max_columns)
-    column_of = {number: column_groups[i] for i, number in enumerate(numbers)}
-    cells = held.assign(
-        row=[row_of[path] for path in paths],
-        column=[column_of[int(number)] for number in held[column]],
+    codes, operators = pd.factorize(held["operator"])
+    stack = stack_of(map(str, operators))
+    named = [str(o) if by == "operator" else _block_of(str(o), stack) for o in operators]
+    places = held[column].to_numpy(np.int64)
+    numbers = np.unique(places)
+    column_groups = groups_of(len(numbers), max_columns)
+    cells = held[columns_of(held, metric)].assign(
+        column=np.array(column_groups, np.int64)[np.searchsorted(numbers, places)],
         path=held["operator"],
     )
-    labels = _labels([path or "model" for path in order], groups)
-    columns = _labels([str(number) for number in numbers], column_groups)
-    folded = int(max(np.bincount(groups))) if groups else 1
-    return grid_of(cells, labels, columns, metric, folded)
+    axis, cells = folded_rows(cells, np.array(named, object)[codes], max_rows, span)
+    labels = labels_of([path or "model" for path in axis.names], axis.groups)
+    columns = labels_of([str(number) for number in numbers], column_groups)
+    return grid_of(cells, labels, columns, metric, axis=axis)
+
+
+def _in_block(place: tuple[int, str] | None, by: str) -> tuple[int, str]:
+    number, name = place or (-1, "")
+    return number, name if by == "operator" else name.partition(".")[0]
 
 
 def _block_of(operator: str, stack: Stack | None) -> str:
@@ -180,14 +172,6 @@ def _block_of(operator: str, stack: Stack | None) -> str:
     if stack is not None and found is not None:
         return stack.block(found[0])
     return ".".join(operator.split(".")[:2])
-
-
-def badness(values: Array, ideal: float) -> Array:
-    """Distance from the ideal, larger is worse; negated where more is better. NaN stays."""
-    if np.isinf(ideal):
-        return -values
-    with np.errstate(invalid="ignore"):
-        return np.abs(values - (0.0 if np.isnan(ideal) else ideal))
 
 
 def _stacks(names: Sequence[str]) -> dict[str, dict[int, set[str]]]:
@@ -223,54 +207,3 @@ def _inside(path: str, at: str) -> str:
     if path == at:
         return say("the module itself") if at else "model"
     return path.removeprefix(f"{at}.") if at else path
-
-
-def _groups(count: int, limit: int) -> list[int]:
-    size = -(-count // max(1, limit)) if count else 1
-    return [i // size for i in range(count)]
-
-
-def _labels(names: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]:
-    """A name a group, `first … last` where neighbours were folded."""
-    held: dict[int, list[str]] = {}
-    for name, group in zip(names, groups, strict=True):
-        held.setdefault(group, []).append(name)
-    return tuple(n[0] if len(n) == 1 else f"{n[0]} … {n[-1]}" for n in held.values())
-
-
-def grid_of(
-    cells: pd.DataFrame,
-    rows: tuple[str, ...],
-    columns: tuple[str, ...],
-    metric: str | None,
-    folded: int,
-    names: Sequence[str] = (),
-) -> Grid:
-    """The worst of `cells`, which carry `row`, `column` and `path`, in each place of a grid.
-
-    `metric` names the column of the raw value; None: each column's own, from `names`.
-    """
-    shape = len(rows), len(columns)
-    worst = worst_first(cells).drop_duplicates(["row", "column"])
-    at = worst["row"].to_numpy(int), worst["column"].to_numpy(int)
-    counts = np.zeros(shape, np.int64)
-    np.add.at(counts, (cells["row"].to_numpy(int), cells["column"].to_numpy(int)), 1)
-
-    def spread(values: Any, empty: Any, kind: Any) -> Array:
-        filled: Array = np.full(shape, empty, kind)
-        filled[at] = values
-        return filled
-
-    value = worst[metric] if metric else [worst[names[c]].iat[i] for i, c in enumerate(at[1])]
-    return Grid(
-        rows,
-        columns,
-        pair=spread(worst["pair"], -1, np.int64),
-        count=counts,
-        path=spread(worst["path"].to_numpy(object), "", object),
-        added=spread(worst["added"], np.nan, np.float64),
-        total=spread(worst["times_floor"], np.nan, np.float64),
-        value=spread(np.asarray(value, float), np.nan, np.float64),
-        verdict=spread(worst["verdict"].to_numpy(object), "", object),
-        folded=folded,
-    )

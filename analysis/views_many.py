@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from analysis.views_layers import Grid, grid_of, stack_of
+from analysis.views_grid import Grid, grid_of
+from analysis.views_layers import stack_of
 
 BEFORE, AFTER = "before", "after"
 
@@ -35,4 +36,4 @@ def candidate_grid(tables: Mapping[str, pd.DataFrame], *, metric: str = "relativ
         ]
         parts.append(outputs.assign(row=row, column=[place[name] for name in inside], path=paths))
     cells = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    return grid_of(cells, tuple(tables), columns, metric, 1)
+    return grid_of(cells, tuple(tables), columns, metric)

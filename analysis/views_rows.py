@@ -7,9 +7,12 @@ place the worst stands for them: verdict first, then error added, then total err
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from language import say
 
@@ -40,7 +43,7 @@ _SEARCHED = ("operator", "tensor", "module_class", "dtype_reference", "dtype_can
 
 def kinds(rows: pd.DataFrame) -> dict[str, str]:
     """The kinds of tensor a table holds, as option -> words, `all` last when there are several."""
-    present = set(_kind(rows))
+    present = {str(slot).partition(".")[0] for slot in rows["slot"].unique()}
     found = {kind: words for kind, words in KINDS.items() if kind in present}
     return (
         found | {EVERY_KIND: say("all tensors")}
@@ -51,7 +54,10 @@ def kinds(rows: pd.DataFrame) -> dict[str, str]:
 
 def of_kind(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The rows of one kind."""
-    return rows if kind == EVERY_KIND else rows[_kind(rows) == kind]
+    if kind == EVERY_KIND:
+        return rows
+    slots = [slot for slot in rows["slot"].unique() if str(slot).partition(".")[0] == kind]
+    return rows[rows["slot"].isin(slots)]
 
 
 def under(rows: pd.DataFrame, path: str) -> pd.DataFrame:
@@ -65,12 +71,17 @@ def under(rows: pd.DataFrame, path: str) -> pd.DataFrame:
 def matching(rows: pd.DataFrame, query: str) -> pd.DataFrame:
     """The rows where every word is part of the name, class, dtype or verdict; case is ignored."""
     keep = pd.Series(True, index=rows.index)
-    if query.strip():
-        columns = [name for name in _SEARCHED if name in rows]
-        text = rows[columns].astype(str).agg(" ".join, axis=1).str.lower()
-        for word in query.lower().split():
-            keep &= text.str.contains(word, regex=False)
+    columns = [name for name in _SEARCHED if name in rows]
+    for word in query.split():
+        keep &= np.logical_or.reduce([_holds(rows[name], word) for name in columns])
     return rows[keep]
+
+
+def _holds(texts: pd.Series, word: str) -> NDArray[np.bool_]:
+    """Whether each text contains a word; texts that repeat are looked at once."""
+    codes, distinct = pd.factorize(texts)
+    found = pc.match_substring(pa.array(distinct, pa.string()), word, ignore_case=True)
+    return np.asarray(found.to_numpy(zero_copy_only=False)[codes], bool)
 
 
 def has_inside(operators: Iterable[str], path: str) -> bool:
@@ -86,23 +97,30 @@ def trail(path: str) -> tuple[tuple[str, str], ...]:
 
 def sorted_by(rows: pd.DataFrame, column: str, *, descending: bool) -> pd.DataFrame:
     """Rows by one column; undefined values last either way, equal ones in execution order."""
+    return rows.loc[order_by(rows, column, descending=descending)]
+
+
+def order_by(rows: pd.DataFrame, column: str, *, descending: bool) -> pd.Index:
+    """The index of `rows` in that order, for whoever needs the first few of very many."""
     if column == "verdict":
-        rank = rows["verdict"].map(SEVERITY)
-        size = rows["added"].fillna(rows["times_floor"])
-        keyed = rows.assign(_rank=rank, _size=size)
-        return keyed.sort_values(
-            ["_rank", "_size"], ascending=not descending, kind="stable", na_position="last"
-        ).drop(columns=["_rank", "_size"])
-    return rows.sort_values(column, ascending=not descending, kind="stable", na_position="last")
+        keyed = _severity(rows)
+        columns = list(keyed.columns)
+    else:
+        keyed, columns = rows[[column]], [column]
+    return keyed.sort_values(
+        columns, ascending=not descending, kind="stable", na_position="last"
+    ).index
 
 
 def worst_first(rows: pd.DataFrame) -> pd.DataFrame:
-    keys = ["far"] if "far" in rows else ["_rank", "_size"]
-    ranked = rows.assign(
-        _rank=rows["verdict"].map(SEVERITY), _size=rows["added"].fillna(rows["times_floor"])
+    """Rows by `far` where they have it, else by verdict, then error added, then total error."""
+    keyed = rows[["far"]] if "far" in rows else _severity(rows)
+    order = keyed.sort_values(
+        list(keyed.columns), ascending=False, kind="stable", na_position="last"
     )
-    return ranked.sort_values(keys, ascending=False, kind="stable", na_position="last")
+    return rows.loc[order.index]
 
 
-def _kind(rows: pd.DataFrame) -> pd.Series[Any]:
-    return rows["slot"].astype(str).str.partition(".")[0]
+def _severity(rows: pd.DataFrame) -> pd.DataFrame:
+    size = rows["added"].fillna(rows["times_floor"])
+    return pd.DataFrame({"rank": rows["verdict"].map(SEVERITY), "size": size})

@@ -27,7 +27,8 @@ def on_path(table: pd.DataFrame, direction: Direction) -> pd.DataFrame:
     operator belongs to (-1 outside of any).
     """
     inside = table["pass"].isin(_PASSES[direction])
-    made = table["slot"].str.match(_MADE) | table["verdict"].isin(_FINDINGS)
+    slots = [slot for slot in table["slot"].unique() if _MADE.match(str(slot))]
+    made = table["slot"].isin(slots) | table["verdict"].isin(_FINDINGS)
     rows = table[inside & made].copy()
     rows["x"] = np.arange(len(rows))
     rows["block"] = blocks(rows["operator"])
@@ -51,19 +52,25 @@ def blocks(operators: pd.Series) -> pd.Series:
 
     The repeated blocks are the dotted prefix with the most numbers under it: `model.layers`.
     """
-    parts = operators.str.extract(_BLOCK)
-    spread = parts.groupby(0)[1].nunique()
-    if spread.empty or spread.max() < 2:
+    codes, names = pd.factorize(operators)
+    found = [_BLOCK.match(str(name)) for name in names]
+    held: dict[str, set[int]] = {}
+    for match in found:
+        if match:
+            held.setdefault(match[1], set()).add(int(match[2]))
+    prefix = max(sorted(held), key=lambda p: len(held[p]), default="")
+    if len(held.get(prefix, ())) < 2:
         return pd.Series(-1, index=operators.index)
-    prefix = spread.index[int(np.argmax(spread.to_numpy()))]
-    return parts[1].where(parts[0] == prefix).astype("Float64").fillna(-1).astype("int64")
+    numbers = np.array([int(m[2]) if m and m[1] == prefix else -1 for m in found], np.int64)
+    return pd.Series(numbers[codes], index=operators.index)
 
 
 def stream(rows: pd.DataFrame) -> pd.DataFrame:
     """The first output of each repeated block itself: the curve the model's state follows."""
     inside = rows[rows["block"] >= 0]
     ends = inside["operator"].str.endswith(tuple(f".{n}" for n in inside["block"].unique()))
-    first_output = inside["slot"].str.match(_FIRST_OUTPUT)
+    slots = [slot for slot in inside["slot"].unique() if _FIRST_OUTPUT.match(str(slot))]
+    first_output = inside["slot"].isin(slots)
     return inside[ends & first_output & (inside["op"] == "")]
 
 

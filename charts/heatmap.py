@@ -16,11 +16,12 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from analysis.views_layers import Grid, badness
+from analysis.views_grid import Grid, badness
 from charts.names import for_html, shorten
 from charts.template import figure, heat_height, message
 from charts.tokens import EMBER_DECADES, MARKS, Theme, channels, colorscale
 from core.numbers import UNDEFINED, error, times_floor
+from language import _
 
 Array = NDArray[Any]
 Colour = Literal["both", "added", "metric"]
@@ -30,7 +31,6 @@ MOST_PIXELS = 540
 ROW_PIXELS = 14
 MOST_ROWS = (MOST_PIXELS - 60) // ROW_PIXELS
 _GAP = 2
-_TEMPLATE = "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>click to open<extra></extra>"
 _LABEL_LENGTH = 26
 
 
@@ -47,7 +47,7 @@ def block_heatmap(
 ) -> go.Figure:
     """Operators of a block against blocks; `at` is outlined; `title` names the columns."""
     if not grid.rows:
-        return message(theme, "No tensor of this kind lies in repeated blocks.", height=200)
+        return message(theme, _("No tensor of this kind lies in repeated blocks."), height=200)
     chart = figure(theme, height=_height(grid))
     grey, ember = (_spread(grid, metric), None) if colour == "metric" else shades(grid, colour)
     _cells(chart, grid, grey, ember, _block_hover(grid, metric), theme)
@@ -60,7 +60,7 @@ def block_heatmap(
 def metric_heatmap(grid: Grid, *, metrics: Sequence[Metric], at: str, theme: Theme) -> go.Figure:
     """Modules or operators against metrics; every column says its scale below its name."""
     if not grid.rows:
-        return message(theme, "Nothing of this kind lies here.", height=200)
+        return message(theme, _("Nothing of this kind lies here."), height=200)
     chart = figure(theme, height=_height(grid) + 24)
     grey, ember = shades(grid, "both")
     quiet, ticks = np.isnan(ember), []
@@ -74,7 +74,7 @@ def metric_heatmap(grid: Grid, *, metrics: Sequence[Metric], at: str, theme: The
         if name == "added":
             added = _decades(grid.added[:, column])
             grey[:, column] = np.where(quiet[:, column], added, np.nan)
-        ticks.append(f"{_wrapped(metric.label)}<br>{scale}")
+        ticks.append(f"{_wrapped(_(metric.label))}<br>{scale}")
     _cells(chart, grid, grey, ember, _metric_hover(grid, metrics), theme)
     _marks(chart, grid, ember, theme)
     _outline(chart, grid, at, theme)
@@ -121,7 +121,7 @@ def position(values: Array, ideal: float) -> tuple[Array, str]:
     usable = far[np.isfinite(far)] if np.isinf(ideal) else far[np.isfinite(far) & (far > 0)]
     if not usable.size:
         place = np.where(np.isnan(far), np.nan, np.where(np.isposinf(far), 1.0, 0.0))
-        return EMBER_DECADES * place, "all ideal" if not np.isnan(far).all() else "undefined"
+        return EMBER_DECADES * place, _("undefined") if np.isnan(far).all() else _("all ideal")
     if np.isinf(ideal):
         ends = -float(usable.min()), -float(usable.max())
         low, high, inside = float(usable.min()), float(usable.max()), far
@@ -135,7 +135,7 @@ def position(values: Array, ideal: float) -> tuple[Array, str]:
 
 
 def _spread(grid: Grid, metric: Metric) -> Array:
-    place, _ = position(grid.value.ravel(), metric.ideal)
+    place = position(grid.value.ravel(), metric.ideal)[0]
     return np.asarray(place).reshape(grid.value.shape)
 
 
@@ -165,8 +165,12 @@ def _cells(
         chart.add_heatmap(
             z=z, colorscale=scale, zmin=0, zmax=EMBER_DECADES, showscale=False, name=name,
             xgap=_GAP, ygap=_GAP, hoverongaps=False, customdata=hover,
-            hovertemplate=_TEMPLATE,
+            hovertemplate=_template(),
         )  # fmt: skip
+
+
+def _template() -> str:
+    return f"<b>%{{customdata[0]}}</b><br>%{{customdata[1]}}<br>{_('click to open')}<extra></extra>"
 
 
 def _marks(chart: go.Figure, grid: Grid, ember: Array | None, theme: Theme) -> None:
@@ -227,7 +231,7 @@ def _axes(chart: go.Figure, grid: Grid, ticks: Sequence[str], title: str) -> Non
     kept = [(i, text) for i, text in enumerate(ticks) if text]
     chart.update_xaxes(
         ticks="", title_text=title, tickangle=0, range=[-0.5, len(grid.columns) - 0.5],
-        tickvals=[i for i, _ in kept], ticktext=[text for _, text in kept],
+        tickvals=[i for i, _text in kept], ticktext=[text for _i, text in kept],
     )  # fmt: skip
     chart.update_layout(margin={"l": 8, "r": 2, "t": 4, "b": 40})
 
@@ -262,15 +266,26 @@ def _hover(grid: Grid, third: Any) -> Array:
     for row, column in np.argwhere(grid.pair >= 0):
         at = row, column
         label, value = third(row, column)
-        share = f", worst of {grid.count[at]}" if grid.count[at] > 1 else ""
-        lines = (
-            f"total {times_floor(grid.total[at])} floor, {grid.verdict[at]}{share}",
-            f"added here {_known(grid.added[at])}",
-            f"{label} {error(value)}" if label not in ("total", "added here") else "",
+        first = _(
+            "total {times} floor, {verdict}",
+            times=times_floor(grid.total[at]),
+            verdict=_(str(grid.verdict[at])),
         )
-        text[at] = for_html(grid.path[at] or "model"), "<br>".join(line for line in lines if line)
+        if grid.count[at] > 1:
+            first = _("{line}, worst of {n}", line=first, n=grid.count[at])
+        lines = (
+            first,
+            _("added here {amount}", amount=_known(grid.added[at])),
+            f"{_(label)} {error(value)}" if label not in ("total", "added here") else "",
+        )
+        text[at] = (
+            for_html(grid.path[at] or _("model")),
+            "<br>".join(line for line in lines if line),
+        )
     return text
 
 
 def _known(added: float) -> str:
-    return f"{UNDEFINED} (inputs unknown)" if np.isnan(added) else f"{times_floor(added)} floor"
+    if np.isnan(added):
+        return _("{undefined} (inputs unknown)", undefined=UNDEFINED)
+    return _("{times} floor", times=times_floor(added))

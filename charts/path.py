@@ -137,7 +137,7 @@ def _findings(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: T
             "color": colour,
             "line": {"width": 2, "color": theme.bg},
         }
-        some = found[found["verdict"] == verdict]
+        some = thinned(found[found["verdict"] == verdict], MOST_POINTS)
         if len(some):
             _scatter(chart, some, quantity, mode="markers", marker=marker, name=verdict)
     if len(found) <= LABELLED:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,12 +29,13 @@ PACKAGES = (
 Message = str | tuple[str, str]
 Found = tuple[int, str | None, Message, list[str]]
 _SIDES = ("reference", "candidate")
-_COMMENT = "Texts of the product. Written by `python -m language.collect`."
+_HEADER = "# Texts of the product; `python -m language.collect` brings them up to date."
+_MADE = datetime(2026, 12, 1, tzinfo=UTC)  # of the first catalogue: a date that runs is no change
 
 
 def collected() -> Catalog:
     """Every message of the code, without translations."""
-    catalogue = Catalog(project="Precision Explorer", fuzzy=False, header_comment=f"# {_COMMENT}")
+    catalogue = Catalog(creation_date=_MADE)
     for package in PACKAGES:
         found = extract_from_dir(
             ROOT / package, [("**.py", "language.collect:messages")], comment_tags=()
@@ -53,7 +55,8 @@ def messages(
     """The messages of one Python file, as Babel's extractor asks for them."""
     for node in ast.walk(ast.parse(file.read())):
         for message in _said(node):
-            yield getattr(node, "lineno", 0), None, message, []
+            forms = None if isinstance(message, str) else "ngettext"  # Babel's name of two forms
+            yield getattr(node, "lineno", 0), forms, message, []
 
 
 def _said(node: ast.AST) -> Iterator[Message]:
@@ -106,6 +109,10 @@ def updated(code: str) -> Catalog:
         with path.open("rb") as file:
             catalogue = read_po(file, locale=LOCALES[code])
     catalogue.update(collected(), no_fuzzy_matching=True)
+    catalogue.header_comment, catalogue.fuzzy = _HEADER, False
+    catalogue.project, catalogue.version = "Precision Explorer", "1"
+    catalogue.revision_date = _MADE
+    catalogue.last_translator = catalogue.language_team = catalogue.msgid_bugs_address = ""
     return catalogue
 
 
@@ -113,9 +120,10 @@ def main() -> None:
     """Writes the catalogue of every language but the code's own."""
     FOLDER.mkdir(exist_ok=True)
     for code in list(LANGUAGES)[1:]:
+        catalogue = updated(code)  # read before the file is opened to be written
         with (FOLDER / f"{LOCALES[code]}.po").open("wb") as file:
             write_po(
-                file, updated(code), width=100, sort_by_file=True, ignore_obsolete=True,
+                file, catalogue, width=100, sort_by_file=True, ignore_obsolete=True,
                 include_lineno=False,
             )  # fmt: skip
 

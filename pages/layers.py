@@ -13,5 +13,5 @@ with frame.page("Layers") as view:
         height = layers.heat(view, asked)
     with narrow:
         layers.inside(view, asked, height=max(height, 300))
-    operators.draw(asked)
+    operators.draw(view, asked)
     frame.foot(frame.show(view, under=asked.at, sort="added"))

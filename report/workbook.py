@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable, Sequence
 
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
@@ -27,6 +28,20 @@ def workbook(report: Report) -> bytes:
         for part in section.parts:
             if isinstance(part, Table):
                 _sheet(book, section, part, names)
+    made = io.BytesIO()
+    book.save(made)
+    return made.getvalue()
+
+
+def sheet_of(heading: str, rows: Iterable[Sequence[Cell]]) -> bytes:
+    """One sheet as the bytes of an .xlsx file, its first row bold. Text stays text."""
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet(_sheet_name(heading, set()))
+    for number, row in enumerate(rows):
+        cells = [_cell(sheet, value) for value in row]
+        for cell in cells if number == 0 else ():
+            cell.font = Font(bold=True)
+        sheet.append(cells)
     made = io.BytesIO()
     book.save(made)
     return made.getvalue()

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.views_layers import badness, block_grid, metric_grid, place_grid, stack_of
+from analysis.views_grid import badness
+from analysis.views_layers import block_grid, metric_grid, place_grid, stack_of
 from analysis.views_rows import has_inside, kinds, matching, of_kind, sorted_by, trail, under
 from analysis.views_tree import tree
 
@@ -253,3 +254,39 @@ def test_ranks_stand_beside_each_other_block_by_block(
     assert grid.rows == (rows or ("layers.0.mlp", "layers.1.mlp"))
     assert grid.verdict[1, 2] == "fault"
     assert grid.pair[1, 2] == 9
+
+
+def test_folded_rows_say_which_they_are_and_can_be_shown_alone():
+    parts = tuple(f"op{i}" for i in range(90))
+    table = rows(blocks(count=2, parts=parts))
+    stack = stack_of(table["operator"])
+    grid = block_grid(table, stack, by="operator", metric="relative_l2", max_rows=34)
+    assert grid.spans[:2] == ((0, 3), (3, 6))
+    assert grid.total_rows == 90
+    alone = block_grid(
+        table, stack, by="operator", metric="relative_l2", max_rows=34, span=grid.spans[1]
+    )
+    assert alone.rows == ("op3", "op4", "op5")
+    assert alone.spans == ((3, 4), (4, 5), (5, 6))
+    beyond = block_grid(
+        table, stack, by="operator", metric="relative_l2", max_rows=34, span=(500, 600)
+    )
+    assert beyond.rows == ("op89",)
+
+
+def test_boxes_are_sized_by_elements_order_or_error_and_carry_a_metric():
+    table = rows(
+        ["a.x", "a.y", "b"], added=[math.nan, 50.0, 0.5], cosine=[0.1, math.nan, 0.3],
+        elements=[5, 6, 7],
+    )  # fmt: skip
+    sizes = {
+        size: {n.path: n.size for n in tree(table, "", size=size, metric=("cosine", 0.0))}
+        for size in ("elements", "order", "added")
+    }
+    assert sizes["elements"] == {"": 18, "a": 11, "a.x": 5, "a.y": 6, "b": 7}
+    assert sizes["order"] == {"": 3, "a": 2, "a.x": 1, "a.y": 1, "b": 1}
+    assert sizes["added"]["a.y"] == 50.0
+    assert 0 < sizes["added"]["a.x"] < sizes["added"]["b"]
+    values = {n.path: n.value for n in tree(table, "", metric=("cosine", 0.0))}
+    assert values[""] == 0.3
+    assert math.isnan(values["a.y"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import pandas as pd
 import streamlit as st
 
+from analysis.views_rows import EVERY_KIND, has_inside
 from charts.names import for_html, plain
 from core.comparison import Comparison
 from core.words import word
@@ -88,47 +88,56 @@ def _side(side: Side, label: str) -> str:
 
 def _number(label: str, name: str, table: pd.DataFrame) -> int | None:
     """A picker of step or rank, only when there are several; the first choice is all of them."""
-    present = sorted({int(value) for value in table[name].dropna()})
+    present = sorted({int(value) for value in table[name].dropna().unique()})
     if len(present) < 2:
         return None
     options: dict[str, int | None] = {"all": None} | {str(value): value for value in present}
-    labels = {"all": told(_ALL[name])} | {str(v): f"{told(word(name))} {v}" for v in present}
+    every = _("all steps") if name == "step" else _("all ranks")
+    one = _("step {n}") if name == "step" else _("rank {n}")
+    labels = {"all": every} | {str(v): one.replace("{n}", str(v)) for v in present}
     return url.choose(label, options, key=name, labels=labels, visible=False, width=120)
 
 
 def _find(table: pd.DataFrame) -> None:
-    every = _names(table)
-    names = dict(islice(every.items(), _MOST_NAMES))
-    cut = _(
-        "Find among the first {n:,} of {total:,} names",
-        n=_MOST_NAMES,
-        total=len(every),
-    )
+    """Search: modules, then tensors are offered while one types, as many as a page can carry.
+
+    Anything else that is typed is found too: `found` looks at all names.
+    """
+    modules = [str(name) for name in table["operator"].unique() if name]
+    tensors = map(str, table["tensor"].head(max(0, _MOST_NAMES - len(modules))))
     st.selectbox(
         _("Find a module or tensor"),
-        list(names),
+        list(dict.fromkeys([*modules[:_MOST_NAMES], *tensors])),
         index=None,
         key="find",
-        placeholder=cut if len(every) > len(names) else _("Find a module or tensor   /"),
+        placeholder=_("Find a module or tensor   /"),
         format_func=lambda name: plain(name, 200),
         label_visibility="collapsed",
+        accept_new_options=True,
         on_change=_open,
-        args=(names,),
+        args=(table,),
         width=300,
     )
 
 
-def _names(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Shown name -> parameter of the address and its value: operators first, then tensors."""
-    operators = {str(name): ("at", str(name)) for name in table["operator"].unique() if name}
-    tensors = {str(name): ("t", str(name)) for name in table["tensor"]}
-    return operators | tensors
-
-
-def _open(names: Mapping[str, tuple[str, str]]) -> None:
-    chosen = st.session_state["find"]
-    if chosen is None:
+def _open(table: pd.DataFrame) -> None:
+    asked = st.session_state["find"]
+    if asked is None:
         return
     st.session_state["find"] = None
-    parameter, value = names[chosen]
-    url.go_after("tensor" if parameter == "t" else "layers", **{parameter: value})
+    page, parameter, value = found(table, str(asked))
+    everything = {"kind": EVERY_KIND} if parameter == "q" else {}
+    url.go_after(page, **{parameter: value}, **everything)
+
+
+def found(table: pd.DataFrame, asked: str) -> tuple[str, str, str]:
+    """Page, parameter and value that show what was asked for.
+
+    A module opens on Layers, a tensor by its id; words filter the list of Layers.
+    """
+    names = table["operator"].unique()
+    if asked in names or has_inside(names, asked):
+        return "layers", "at", asked
+    if (table["tensor"] == asked).any():
+        return "tensor", "t", asked
+    return "layers", "q", asked

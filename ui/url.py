@@ -29,7 +29,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from charts.names import for_markdown
-from language import LANGUAGES, _, say
+from language import LANGUAGES, Said, _, say, told
 
 T = TypeVar("T")
 
@@ -172,7 +172,7 @@ def choose(
     widget = f"pick-{key}"
     st.session_state[widget] = chosen
     shown: dict[str, Any] = {
-        "format_func": lambda option: names.get(option, option),
+        "format_func": lambda option: _label(names.get(option, option)),
         "key": widget,
         "label_visibility": "visible" if visible else "collapsed",
         "on_change": _save,
@@ -183,6 +183,11 @@ def choose(
     else:
         st.selectbox(label, list(options), **shown, **look)
     return options[chosen]
+
+
+def _label(text: str) -> str:
+    """What was said is told; a name of a dump is shown as it is."""
+    return told(text) if isinstance(text, Said) else text
 
 
 def _save(key: str, widget: str, then: Callable[[], None] | None) -> None:

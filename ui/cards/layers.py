@@ -8,17 +8,19 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from analysis.views_layers import Grid, block_grid, metric_grid, place_grid
+from analysis.views_grid import Grid
+from analysis.views_layers import block_grid, metric_grid, place_grid
 from analysis.views_rows import has_inside, worst_first
-from analysis.views_tree import Node, tree
+from analysis.views_tree import Node, Size, tree
 from charts.heatmap import MOST_ROWS, Colour, Metric, block_heatmap, metric_heatmap, scale_ends
 from charts.icicle import icicle
-from charts.tokens import Theme
+from charts.names import for_html
+from language import _
 from metrics import METRICS
 from ui import chart, clicks, url
-from ui.cards.scope import Scope
+from ui.cards.scope import Scope, here
 from ui.frame import View
-from ui.markup import heading
+from ui.markup import anchor, heading
 
 _METRIC_COLUMNS = (
     "times_floor", "added", "relative_l2", "cosine_distance", "max_abs_error", "ulp_p99",
@@ -31,6 +33,11 @@ _TITLES = {
     "rank": "Error by place and rank",
     "step": "Error by place and step",
 }
+_SIZES = {
+    "elements": "height = elements",
+    "order": "equal heights in execution order",
+    "added": "height = error added here",
+}
 _TABLE = ["verdict", "operator", "slot", "added", "times_floor", "relative_l2", "cosine_distance"]
 
 
@@ -38,9 +45,9 @@ def heat(view: View, scope: Scope) -> int:
     """The heat map of the scope with its colour keys and its numbers as a table; its height."""
     by_metric = scope.across == "metric" or (scope.stack is None and scope.across == "layer")
     grid = _grid(view, scope, by_metric=by_metric)
-    title = _TITLES["metric" if by_metric else scope.across]
+    title = _(_TITLES["metric" if by_metric else scope.across])
     with st.container(horizontal=True, vertical_alignment="center", key="head-heat"):
-        st.html(heading(title, _aside(grid), _keys(scope, grid, view.theme)))
+        st.html(heading(title, _aside(grid), _all_rows(grid, scope) + _keys(scope, grid, view)))
         chart.as_table(scope.held[_TABLE], key="heat-table")
     figure = (
         metric_heatmap(grid, metrics=_metrics(view), at="", theme=view.theme)
@@ -50,12 +57,14 @@ def heat(view: View, scope: Scope) -> int:
             title=_columns_title(scope), theme=view.theme,
         )
     )  # fmt: skip
-    operators = view.table["operator"].astype(str)
 
     def opened(row: int, column: int) -> None:
         pair = int(grid.pair[row, column])
-        if pair >= 0:
-            open_path(view.table, operators, str(grid.path[row, column]), pair)
+        if grid.folded > 1 and grid.spans[row][1] - grid.spans[row][0] > 1:
+            first, last = grid.spans[row]
+            url.put(span=f"{first}-{last}")
+        elif pair >= 0:
+            open_path(view.table, str(grid.path[row, column]), pair)
 
     clicks.heatmap(figure, key="heat", alt=title, on_cell=opened)
     return int(figure.layout.height)
@@ -63,12 +72,13 @@ def heat(view: View, scope: Scope) -> int:
 
 def inside(view: View, scope: Scope, *, height: int) -> None:
     """The subtree of the place as an icicle."""
-    place = scope.at or "the model"
-    nodes = tree(scope.held, scope.at)
+    title = _("Inside {place}", place=scope.at) if scope.at else _("Inside the model")
     with st.container(horizontal=True, vertical_alignment="center", key="head-inside"):
-        st.html(heading(f"Inside {place}", "height = elements, colour = added"))
+        head = st.empty()
+        size = _size()
+        nodes = tree(scope.held, scope.at, size=size, metric=_coloured_by(scope))
         chart.as_table(_boxes(nodes), key="inside-table")
-    operators = view.table["operator"].astype(str)
+    head.html(heading(title, _(_SIZES[size])))
 
     def opened(path: str) -> None:
         if path == (scope.at or "."):
@@ -76,22 +86,35 @@ def inside(view: View, scope: Scope, *, height: int) -> None:
         elif not path.endswith("…"):
             worst = worst_first(scope.held[scope.held["operator"] == path])
             pair = int(worst["pair"].to_list()[0]) if len(worst) else -1
-            open_path(view.table, operators, path, pair)
+            open_path(view.table, path, pair)
 
-    figure = icicle(nodes, theme=view.theme, height=height)
-    clicks.icicle(figure, key="icicle", alt=f"Inside {place}", on_box=opened)
+    metric = _metric(scope) if scope.colour in METRICS else None
+    figure = icicle(nodes, theme=view.theme, height=height, colour=_colour(scope), metric=metric)
+    clicks.icicle(figure, key="icicle", alt=title, on_box=opened)
 
 
-def open_path(table: pd.DataFrame, operators: pd.Series, path: str, pair: int) -> None:
+def open_path(table: pd.DataFrame, path: str, pair: int) -> None:
     """Drill into a module that holds operators, else open the tensor of the pair. In a callback."""
-    if has_inside(operators, path) or pair < 0:
-        url.put(at=path, p=None)
+    if has_inside(table["operator"].unique(), path) or pair < 0:
+        url.put(at=path, p=None, span=None)
     else:
         url.go_after("tensor", t=table["tensor"].iat[pair])
 
 
+def _size() -> Size:
+    labels = {"elements": _("Elements"), "order": _("Order"), "added": _("Error added")}
+    options: dict[str, Size] = {"elements": "elements", "order": "order", "added": "added"}
+    return url.choose(
+        _("Height of a box"), options, key="size", labels=labels, visible=False, width=130
+    )
+
+
+def _coloured_by(scope: Scope) -> tuple[str, float] | None:
+    return (scope.colour, _metric(scope).ideal) if scope.colour in METRICS else None
+
+
 def _boxes(nodes: Sequence[Node]) -> pd.DataFrame:
-    columns = ["path", "elements", "added", "total", "verdict", "inside"]
+    columns = ["path", "elements", "size", "added", "total", "value", "verdict", "inside"]
     return pd.DataFrame([[getattr(n, c) for c in columns] for n in nodes], columns=columns)
 
 
@@ -101,25 +124,29 @@ def _grid(view: View, scope: Scope, *, by_metric: bool) -> Grid:
     metric = scope.colour if scope.colour in METRICS else "relative_l2"
     if scope.across in ("rank", "step"):
         place: Literal["rank", "step"] = "rank" if scope.across == "rank" else "step"
-        return place_grid(scope.held, place, by=scope.by, metric=metric, max_rows=MOST_ROWS)
+        return place_grid(
+            scope.held, place, by=scope.by, metric=metric, max_rows=MOST_ROWS, span=scope.span
+        )
     return _block_grid(scope, metric)
 
 
 def _columns_title(scope: Scope) -> str:
     if scope.across in ("rank", "step"):
-        return scope.across
+        return _(scope.across)
     return scope.stack.prefix.rpartition(".")[2] if scope.stack else ""
 
 
 def _block_grid(scope: Scope, metric: str) -> Grid:
     if scope.stack is None:
         raise ValueError("no repeated blocks")
-    return block_grid(scope.every, scope.stack, by=scope.by, metric=metric, max_rows=MOST_ROWS)
+    return block_grid(
+        scope.shown, scope.stack, by=scope.by, metric=metric, max_rows=MOST_ROWS, span=scope.span
+    )
 
 
 def _metric_grid(view: View, scope: Scope) -> Grid:
     return metric_grid(
-        scope.held, scope.at, by=scope.by, max_rows=MOST_ROWS,
+        scope.held, scope.at, by=scope.by, max_rows=MOST_ROWS, span=scope.span,
         metrics={name: _of(name).ideal for name in _columns(view)},
     )  # fmt: skip
 
@@ -150,24 +177,34 @@ def _colour(scope: Scope) -> Colour:
 
 
 def _aside(grid: Grid) -> str:
-    folded = f"; a row is the worst of up to {grid.folded} operators" if grid.folded > 1 else ""
-    return f"click a cell to open it{folded}"
+    if grid.folded > 1:
+        return _("a row is the worst of up to {n}; click a cell to see them", n=grid.folded)
+    return _("click a cell to open it")
 
 
-def _keys(scope: Scope, grid: Grid, theme: Theme) -> str:
+def _all_rows(grid: Grid, scope: Scope) -> str:
+    """Which of its rows the heat map shows, with a way back to all of them (HTML)."""
+    if scope.span is None or not grid.spans:
+        return ""
+    first, last = grid.spans[0][0] + 1, grid.spans[-1][1]
+    said = _("rows {first} to {last} of {total}", first=first, last=last, total=grid.total_rows)
+    return f"<span>{for_html(said)} {anchor(here(span=None), _('all rows'))}</span>"
+
+
+def _keys(scope: Scope, grid: Grid, view: View) -> str:
+    theme = view.theme
     if scope.colour in METRICS:
         metric = _metric(scope)
-        return (
-            f"<span>{metric.label} {_ramp(theme.inherited, 96)} {scale_ends(grid, metric)}</span>"
-        )
-    quiet = ("inherited", theme.inherited, 64)
+        ramp = _ramp(theme.inherited, 96)
+        return f"<span>{for_html(_(metric.label))} {ramp} {scale_ends(grid, metric)}</span>"
+    quiet = (_("inherited"), theme.inherited, 64)
     if scope.colour == "added":
-        quiet = ("adds ≤ 2×", theme.ember[:1] * 2, 12)
+        quiet = (_("adds ≤ 2×"), theme.ember[:1] * 2, 12)
     ramps = "".join(
-        f"<span>{name} {_ramp(stops, width)}</span>"
-        for name, stops, width in (quiet, ("added here", theme.ember, 64))
+        f"<span>{for_html(name)} {_ramp(stops, width)}</span>"
+        for name, stops, width in (quiet, (_("added here"), theme.ember, 64))
     )
-    return f"{ramps}<span>1× to 1000× floor</span>"
+    return f"{ramps}<span>{for_html(_('1× to 1000× floor'))}</span>"
 
 
 def _ramp(stops: tuple[str, ...], width: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from charts.execution import directions, on_path
+from charts.execution import Direction, directions, on_path
 from charts.many import paths
 from language import _
 from ui import chart, url
@@ -25,11 +25,11 @@ def draw(view: View) -> None:
     if len(shown) < len(steps):
         aside = _("the {n} of {total} steps with the largest error, times floor",
                   n=len(shown), total=len(steps))  # fmt: skip
-    options = {name: name for name in directions(view.table)}
+    options: dict[str, Direction] = {name: name for name in directions(view.table)}
     labels = {"forward": _("Forward"), "backward": _("Backward")}
     with st.container(horizontal=True, vertical_alignment="center", key="steps-head"):
         st.html(heading(_("Step by step"), aside))
-        way = next(iter(options))
+        way: Direction = next(iter(options.values()))
         if len(options) > 1:
             way = url.choose(
                 _("Direction"), options, key="way", labels=labels, style="segments", visible=False

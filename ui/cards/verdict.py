@@ -32,7 +32,7 @@ def scope(table: pd.DataFrame) -> str:
 
 
 def _numbers(name: str, values: pd.Series) -> str:
-    present = sorted({int(value) for value in values.dropna()})
+    present = sorted({int(value) for value in values.dropna().unique()})
     if len(present) < 2:
         return f"{name} {present[0]}" if present else ""
     whole = present[-1] - present[0] == len(present) - 1
