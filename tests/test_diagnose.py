@@ -205,6 +205,14 @@ def test_layer_outputs_alone_give_the_layer_and_a_zone() -> None:
     assert "layers.0.mlp_add … layers.1.mlp_add" in describe(finding).next_steps[0]
 
 
+def test_honest_outputs_that_nothing_recomputes_are_rounding() -> None:
+    honest = (
+        thinned(Decoder(order=n).run(), lambda name: "mlp_add:forward_o" in name) for n in (0, 16)
+    )
+    found = diagnosis(*honest)
+    assert (found.verdict, found.replays) == ("rounding", ())
+
+
 def test_a_wrong_input_of_a_block_is_laid_to_the_block_before() -> None:
     def keep(name: str) -> bool:
         return name.startswith(("embed", "mask")) or "norm:forward_input" in name

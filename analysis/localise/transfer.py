@@ -88,7 +88,7 @@ def grown(
     for pair in engine.pair_of.values():
         tensor = pair.reference
         place = (tensor.step, tensor.rank)
-        if not _is_activation(pair) or place in done or tensor.order >= stop:
+        if not is_activation(pair) or place in done or tensor.order >= stop:
             continue
         earlier = seen.setdefault(place, [])
         unproven = tensor.slot != "input" and tensor.id not in proven
@@ -106,7 +106,7 @@ class _Walk:
     def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
         self.engine, self.floors = engine, floors
         self._known: dict[str, Difference] = {}
-        seen = (p for p in engine.pair_of.values() if _is_activation(p))
+        seen = (p for p in engine.pair_of.values() if is_activation(p))
         self._blocks = Counter(block_of(p.reference.module) for p in seen)
         self._calls: dict[Place, list[tuple[int, OperatorCall]]] = {}
         for call in engine.reference.values():
@@ -197,7 +197,7 @@ def _position(placed: tuple[int, OperatorCall]) -> int:
     return placed[0]
 
 
-def _is_activation(pair: Pair) -> bool:
+def is_activation(pair: Pair) -> bool:
     """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
     t = pair.reference
     kinds = {formats.kind(t.dtype), formats.kind(pair.candidate.dtype)}
