@@ -213,6 +213,16 @@ def test_honest_outputs_that_nothing_recomputes_are_rounding() -> None:
     assert (found.verdict, found.replays) == ("rounding", ())
 
 
+@pytest.mark.parametrize(("name", "verdict"), [("SiLU", "fault"), ("TopKRouter", "rounding")])
+def test_a_token_that_a_router_sends_another_way_is_no_growth(name: str, verdict: str) -> None:
+    def seen(**parts: object) -> Run:
+        made = Decoder(dtype="bfloat16", classes={"SiLU": name}, **parts).run()  # type: ignore[arg-type]
+        return thinned(made, lambda n: n.endswith(("act:forward_output.0", "add:forward_output.0")))
+
+    elsewhere = {"layers.0.mlp_add": lambda y: np.concatenate((y[:, :-1], -y[:, -1:]), 1)}
+    assert diagnosis(seen(), seen(order=16, faults=elsewhere)).verdict == verdict
+
+
 def test_a_wrong_input_of_a_block_is_laid_to_the_block_before() -> None:
     def keep(name: str) -> bool:
         return name.startswith(("embed", "mask")) or "norm:forward_input" in name
