@@ -7,10 +7,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 ADDRESS ?= 127.0.0.1
+FOLDER ?= build/screenshots
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || echo /usr/bin/chromium)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: run test check fix bench samples docs browser clean
+.PHONY: run test check fix bench screenshots lighthouse samples docs browser clean
 
 run: $(VENV)/run  ## create the environment, install, start the app on the sample dumps
 	$(BIN)/python -m metrics.compile & exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
@@ -31,6 +32,12 @@ fix:  ## format and repair what can be repaired
 
 bench: $(VENV)/test  ## measure speed, as ratios against a reference in the same run
 	$(BIN)/python -m benchmarks
+
+screenshots: $(VENV)/test browser  ## pictures of every page, in both themes and languages, three widths
+	PX_SCREENSHOTS=$(FOLDER) $(BIN)/python -m benchmarks screenshots
+
+lighthouse: $(VENV)/test browser  ## the accessibility score of every page; needs npm
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m benchmarks lighthouse
 
 samples:  ## record the sample dumps anew (deterministic), in an environment of its own
 	$(PYTHON) -m venv build/samples

@@ -25,6 +25,7 @@ from analysis.rows import Row, pair_rows
 from analysis.verdict import judge
 from charts.names import plain
 from commands import parsers
+from core.collector import collect_seldom
 from core.comparison import Comparison, Judgement, Settings, Tolerance
 from core.coverage import Coverage
 from core.errors import ExplorerError, SelectionError
@@ -43,6 +44,7 @@ _SHOWN_METRICS = ("relative_l2", "cosine_distance", "max_abs_error", "ulp_p99")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; a user's mistake is told in a sentence and gives exit code 2."""
+    collect_seldom()
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)

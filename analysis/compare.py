@@ -24,6 +24,7 @@ from analysis.summaries import summarised
 from core.comparison import Comparison, Match, Pair, RunSummary, Settings
 from core.errors import CompareError
 from core.numbers import shape
+from core.records import changed
 from core.runs import Run, nbytes
 from core.tensors import TensorInfo
 from language import say
@@ -177,7 +178,7 @@ def _pair(
     a, b = with_logical_format(runs[0], a), with_logical_format(runs[1], b)
     tolerance = settings.tolerance or default_tolerance(a.dtype, b.dtype)
     pair = Pair(a, b, how, tolerance)
-    return replace(pair, problem=incomparable(pair))
+    return changed(pair, problem=incomparable(pair))
 
 
 def _has_elements(pair: Pair) -> bool:

@@ -72,6 +72,8 @@ class Memory:
 
     def stats(self, number: int, pieces: int) -> PairStats:
         """The pieces put together in order."""
+        if pieces == 1:
+            return self._stats[number, 0]
         return PairStats.merged([self._stats[number, piece] for piece in range(pieces)])
 
 

@@ -79,7 +79,8 @@ def from_text(text: str) -> tuple[str, ...]:
 def _has(table: pd.DataFrame, name: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
     wanted = ["" if value == MODULE_ITSELF else value for value in values]
     found = [table[column].isin(wanted).to_numpy(bool) for column in CHOICES[name]]
-    return np.logical_or.reduce(found)
+    held: NDArray[np.bool_] = np.any(found, axis=0)
+    return held
 
 
 def _fits(texts: pd.Series, pattern: str) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import Any
 from analysis.adapt.text import step_in_words
 from core.comparison import Comparison, Judgement, Pair
 from core.numbers import shape
+from language import clauses
 from metrics import METRICS
 
 Row = dict[str, Any]
@@ -64,7 +65,7 @@ def facts_of(pair: Pair) -> Row:
         "match": pair.match.method,
         "match_note": pair.match.note,
         "confidence": pair.match.confidence,
-        "adaptation": "; ".join(map(step_in_words, steps)),
+        "adaptation": clauses(map(step_in_words, steps)),
         "problem": pair.problem or "",
         "basis": "" if pair.problem else "values" if pair.stats else "statistics",
     }

@@ -133,6 +133,22 @@ def moved(part: Part, axis: int, index: int) -> Part:
     return replace(part, fixed=(*part.fixed[:axis], index, *part.fixed[axis + 1 :]))
 
 
+def at(part: Part, shape: Sequence[int], axis: int, index: int, *, beside: int = 16) -> Part:
+    """The part at one index of an axis.
+
+    A fixed axis is fixed there; the window of a shown one closes in on the index and `beside`
+    neighbours on each side, as it is more than a line.
+    """
+    if part.fixed[axis] is not None:
+        return moved(part, axis, index)
+    start, stop = max(0, index - beside), min(shape[axis], index + beside + 1)
+    down, across = (
+        Window(axis, start, stop) if window is not None and window.axis == axis else window
+        for window in (part.down, part.across)
+    )
+    return Part(part.fixed, down, across)
+
+
 def around(part: Part, shape: Sequence[int], index: Sequence[int]) -> Part:
     """The part moved so that an element is in it; windows that miss it open."""
     fixed = tuple(None if at is None else i for at, i in zip(part.fixed, index, strict=True))

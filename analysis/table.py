@@ -17,6 +17,12 @@ _FACTS = [
     *("match", "match_note", "confidence", "adaptation", "problem", "basis"),
 ]
 
+SAID = (
+    "match_note",
+    "adaptation",
+    "problem",
+)  # text made by `say`; a column of pandas' own loses it
+
 
 def pair_table(
     comparison: Comparison,
@@ -30,7 +36,10 @@ def pair_table(
     `metrics` names the columns that are wanted: all of them cost about 1.5 ms a pair, unless their
     `values` are known.
     """
-    facts = pd.DataFrame([facts_of(p) for p in comparison.pairs], columns=_FACTS)
+    rows = [facts_of(p) for p in comparison.pairs]
+    facts = pd.DataFrame(rows, columns=_FACTS)
+    for name in SAID:
+        facts[name] = pd.Series([row[name] for row in rows], dtype=object, index=facts.index)
     judged = pd.DataFrame(
         {
             "verdict": judgement.verdicts,

@@ -62,12 +62,13 @@ class Concentration:
     """Where along an axis the error energy sits.
 
     `outliers` are the indexes that stand out, worst first, `share` the part of the squared error
-    they carry, `even` whether none does.
+    they carry, `others` how many more stand out, `even` whether none does.
     """
 
     outliers: tuple[int, ...]
     share: float
     ratio: float  # worst relative L2 over the median
+    others: int = 0
 
     @property
     def even(self) -> bool:
@@ -130,8 +131,9 @@ def concentration(profile: AxisProfile, *, most: int = 4, times: float = 3.0) ->
     if not beyond.size or not total or beyond.size > few:
         return Concentration((), 0.0, ratio)
     worst = beyond[np.argsort(-value[beyond], kind="stable")]
-    share = float(profile.sq_error[worst].sum()) / total
-    return Concentration(tuple(int(i) for i in worst[:most]), share, ratio)
+    share = float(profile.sq_error[worst[:most]].sum()) / total
+    named = tuple(int(i) for i in worst[:most])
+    return Concentration(named, share, ratio, worst.size - len(named))
 
 
 def _linear(sides: tuple[SideStats, SideStats], bins: int) -> Curves:
@@ -143,11 +145,11 @@ def _linear(sides: tuple[SideStats, SideStats], bins: int) -> Curves:
         low, high = low - reach, high + reach
     step = high / bins - low / bins
     edges: FloatArray = low + step * np.arange(bins + 1, dtype=np.float64)
-    shares = [_spread(side.values, edges) for side in sides]
+    shares = [spread_over(side.values, edges) for side in sides]
     return Curves(edges, shares[0][0], shares[1][0], (), (shares[0][1], shares[1][1]))
 
 
-def _spread(histogram: Histogram, edges: FloatArray) -> tuple[FloatArray, float]:
+def spread_over(histogram: Histogram, edges: FloatArray) -> tuple[FloatArray, float]:
     """Shares of a value histogram over linear bins, each source bin spread evenly; and the rest."""
     if not histogram.total:
         return np.zeros(edges.size - 1), 0.0
@@ -177,10 +179,10 @@ def _symlog(sides: tuple[SideStats, SideStats]) -> Curves:
         counts = np.bincount(place, weights=side.values.counts, minlength=2 * reach + 1)
         shares.append(counts / max(1, side.values.total))
     edges: FloatArray = np.arange(2 * reach + 2, dtype=np.float64) - reach - 0.5
-    return Curves(edges, shares[0], shares[1], _ticks(base, reach), (0.0, 0.0))
+    return Curves(edges, shares[0], shares[1], symlog_ticks(base, reach), (0.0, 0.0))
 
 
-def _ticks(base: int, reach: int) -> tuple[tuple[float, float], ...]:
+def symlog_ticks(base: int, reach: int) -> tuple[tuple[float, float], ...]:
     """Powers of ten in view, thinned to two a side, and zero."""
     first = (base + np.arange(1, reach + 1) - 1) * (16 // PER_OCTAVE) + 1
     low, _ = value_edges(first.astype(np.int64))

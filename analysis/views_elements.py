@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -11,13 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.elementwise import difference, float_values, numpy_dtype, ulps_apart
+from analysis.views_blocks import Blocks
+from analysis.views_cut import Grid
 from core.errors import SelectionError
 from core.runs import Run
 from core.tensors import TensorInfo
 from language import say
+from metrics.engine import blocks as blocks_of
 
 Array = NDArray[Any]
 CHUNK = 1 << 20
+_STRETCH = (
+    1 << 12
+)  # elements that are looked at one by one where one of them may be among the worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +70,19 @@ def worst_elements(
     Values that are non-finite on one side only, or differ there, come before all others. Elements
     without error are left out. Memory is bounded by one chunk of each side.
     """
-    sizes = np.zeros(0)
-    places = np.zeros(0, np.int64)
+    worst = _Worst(count)
     start = 0
     chunks = zip(
         reference.chunks(reference_id, CHUNK), candidate.chunks(candidate_id, CHUNK), strict=True
     )
     for a, b in chunks:
-        size = severity(a, b)
-        top = _largest(size, count)
-        sizes = np.concatenate([sizes, size[top]])
-        places = np.concatenate([places, top + start])
-        keep = np.lexsort((places, -sizes))[:count]
-        sizes, places = sizes[keep], places[keep]
+        for at in _promising(a, b, dtype, worst.bar):
+            worst.add(severity(a[at : at + _STRETCH], b[at : at + _STRETCH]), start + at)
         start += a.size
     sides = reference[reference_id], candidate[candidate_id]
     return tuple(
         _element(reference, candidate, sides, _unravel(int(place), sides[0].shape), dtype)
-        for place in places
+        for place in worst.places
     )
 
 
@@ -118,6 +120,39 @@ def severity(reference: Array, candidate: Array) -> NDArray[np.float64]:
         shared = (reference == candidate) | (np.isnan(a) & np.isnan(b))
         size = np.abs(difference(reference, candidate))
         return np.where(finite, size, np.where(shared, 0.0, np.inf))
+
+
+@dataclass(slots=True)
+class _Worst:
+    """The `count` largest so far and their places: largest first, of equal ones the earliest."""
+
+    count: int
+    sizes: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def bar(self) -> float:
+        """What a later element has to exceed."""
+        return float(self.sizes[-1]) if self.sizes.size == self.count else 0.0
+
+    def add(self, size: NDArray[np.float64], start: int) -> None:
+        """Elements from flat place `start` on."""
+        top = _largest(size, self.count)
+        sizes = np.concatenate([self.sizes, size[top]])
+        places = np.concatenate([self.places, top + start])
+        keep = np.lexsort((places, -sizes))[: self.count]
+        self.sizes, self.places = sizes[keep], places[keep]
+
+
+def _promising(a: Array, b: Array, dtype: str, bar: float) -> Iterator[int]:
+    """Where the stretches of a chunk begin that hold an error above the bar: most hold none."""
+    grid = Grid(1, a.size, a.size, (1, _STRETCH))
+    blocks = Blocks(grid, dtype, 0.0)
+    blocks.add(a[None], b[None], 0, 0)
+    high, low = blocks.cells[blocks_of.HIGH, 0], blocks.cells[blocks_of.LOW, 0]
+    peak = np.where(blocks.unshared[0] > 0, np.inf, np.maximum(high, -low))
+    for number in np.flatnonzero(peak > bar):
+        yield int(number) * _STRETCH
 
 
 def _largest(size: NDArray[np.float64], count: int) -> NDArray[np.int64]:

@@ -123,4 +123,6 @@ def worst_first(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _severity(rows: pd.DataFrame) -> pd.DataFrame:
     size = rows["added"].fillna(rows["times_floor"])
-    return pd.DataFrame({"rank": rows["verdict"].map(SEVERITY), "size": size})
+    codes, verdicts = pd.factorize(rows["verdict"])
+    rank = np.array([SEVERITY[str(verdict)] for verdict in verdicts], np.int64)
+    return pd.DataFrame({"rank": rank[codes], "size": size}, index=rows.index)

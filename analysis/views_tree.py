@@ -14,7 +14,8 @@ from analysis.views_rows import SEVERITY, under, worst_first
 from language import say
 
 Size = Literal["elements", "order", "added"]
-LEAVES = 128  # boxes side by side; with their parents well below 500
+LEAVES = 64  # boxes side by side, as many as can carry a name
+_FEW, _MOST = 12, 400  # fewer say little: then the next level is shown, of up to that many
 
 _LEAST = 0.02  # share of a box that adds nothing, in units of one that adds its floor
 
@@ -45,6 +46,7 @@ class _Operators:
     worst: pd.DataFrame  # a row each, worst first
     place: Mapping[str, int]  # in `worst`
     far: Mapping[str, tuple[float, float]]  # distance from the ideal, value
+    added: Sequence[float]  # of each row of `worst`
     elements: Mapping[str, int]
     size: Size
 
@@ -52,7 +54,7 @@ class _Operators:
         if self.size == "order":
             return 1.0
         if self.size == "added":
-            added = float(self.worst["added"].iat[self.place[name]])
+            added = self.added[self.place[name]]
             return max(_LEAST, added if math.isfinite(added) else 0.0)
         return float(max(1, self.elements[name]))
 
@@ -67,10 +69,12 @@ def tree(
 ) -> tuple[Node, ...]:
     """The subtree of `at` down to the depth at which at most `leaves` boxes stand side by side.
 
-    The first node is `at` itself. Below the cut a box stands for all it holds. Where even the first
-    level is too wide, its worst `leaves` children stay and one box `others` holds the rest. Boxes
-    are as large as their elements, or one unit for each operator in execution order (`order`), or
-    as the error their operators add, in floors. `metric` is a column and its ideal value.
+    The first node is `at` itself. Below the cut a box stands for all it holds. A level so narrow
+    that it says little is not the last: the next one is shown, however wide it is within reason.
+    Where even the first level is too wide, its worst `leaves` children stay and one box `others`
+    holds the rest. Boxes are as large as their elements, or one unit for each operator in execution
+    order (`order`), or as the error their operators add, in floors. `metric` is a column and its
+    ideal value.
     """
     held = under(rows, at)
     operators = _operators(held, size, metric)
@@ -93,7 +97,8 @@ def _operators(held: pd.DataFrame, size: Size, metric: tuple[str, float] | None)
     sizes = held.groupby("operator", observed=True)["elements"].max()
     far = {} if metric is None else _far(held, *metric)
     place = {name: n for n, name in enumerate(names)}
-    return _Operators(worst, place, far, {n: int(sizes[n]) for n in names}, size)
+    added = worst["added"].astype(float).tolist()
+    return _Operators(worst, place, far, added, {n: int(sizes[n]) for n in names}, size)
 
 
 def _far(held: pd.DataFrame, column: str, ideal: float) -> dict[str, tuple[float, float]]:
@@ -126,9 +131,14 @@ def _below(name: str, at: str) -> list[str]:
 def _depth(ends: Sequence[str], at: str, leaves: int) -> int:
     deepest = max((len(_below(name, at)) for name in ends), default=0)
     for depth in range(deepest, 1, -1):
-        if len({tuple(_below(name, at)[:depth]) for name in ends}) <= leaves:
-            return depth
+        if _wide(ends, at, depth) <= leaves:
+            more = depth < deepest and _wide(ends, at, depth) < _FEW
+            return depth + 1 if more and _wide(ends, at, depth + 1) <= _MOST else depth
     return min(1, deepest)
+
+
+def _wide(ends: Sequence[str], at: str, depth: int) -> int:
+    return len({tuple(_below(name, at)[:depth]) for name in ends})
 
 
 def _nodes(

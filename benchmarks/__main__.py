@@ -15,9 +15,10 @@ from pathlib import Path
 from benchmarks.row import Row
 
 NAMES = (
-    "engine", "reading", "compare", "findings", "peers", "pairing", "tables", "scaling", "upload",
-    "pages",
-)  # fmt: skip
+    *("engine", "reading", "compare", "findings", "peers", "pairing", "tables", "scaling"),
+    *("upload", "pages", "tensor_page"),
+)
+OTHERS = ("lighthouse", "screenshots")  # only when named: one needs npm, the other makes files
 RESULTS = Path(__file__).parent / "results"
 _HEAD = ("| measurement | value | reference in the same run | ratio |", "|---|---|---|---|")
 
@@ -26,7 +27,7 @@ def main() -> None:
     """Print the rows of each measurement as a Markdown table."""
     parser = argparse.ArgumentParser(prog="benchmarks")
     parser.add_argument("--keep", action="store_true", help="keep dated files of the tables")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=" | ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" | ".join(NAMES + OTHERS))
     arguments = parser.parse_args()
     print("\n".join(_HEAD))
     for name in arguments.names or NAMES:

@@ -25,16 +25,16 @@ _STOPWATCH = """
     const fresh = !document.querySelector("[data-stale=true]");
     const found = wanted.every((selector) => document.querySelector(selector));
     if (started && ran && state === "notRunning" && found && fresh) {
-      requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - started)));
+      const done = () => resolve(performance.now() - started);
+      requestAnimationFrame(() => requestAnimationFrame(done));
       return;
     }
     requestAnimationFrame(here);
   };
   new MutationObserver(() => { if (started) ran = true; }).observe(
     app(), { attributes: true, attributeFilter: ["data-test-script-state"] });
-  document.addEventListener("pointerdown", () => { started ||= performance.now(); }, { capture: true, once: true });
-  document.addEventListener("keydown", () => { started ||= performance.now(); }, { capture: true, once: true });
-  window.__stopwatch = true;
+  const start = () => { started ||= performance.now(); };
+  document.addEventListener("pointerdown", start, { capture: true, once: true });
   here();
 })
 """
@@ -93,7 +93,7 @@ def _once(act: Act, compared: str, visit: Visit) -> float:
     visit.settle()
     page.wait_for_timeout(700)
     target = _target(act, visit)
-    page.evaluate(f"window.__took = ({_STOPWATCH})({list(act.drawn)!r})")
+    page.evaluate(f"() => {{ window.__took = ({_STOPWATCH})({list(act.drawn)!r}) }}")
     target.click()
     return float(page.evaluate("window.__took"))
 

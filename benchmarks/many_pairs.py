@@ -9,6 +9,7 @@ something to read then, and elements can be read of the first step and rank.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from metrics import METRICS
 from store import comparisons, diagnoses
 from store.comparing import recorded
 from store.comparisons import Kept
-from store.derived import Derived
+from store.derived import Derived, made_by
 from store.ledger import FileLedger
 from store.options import Options
 from store.workspace import Workspace
@@ -86,13 +87,17 @@ class _Operator:
 
 
 def comparison(folder: Path, size: Size | None = None) -> str:
-    """Id of the comparison in `folder`/workspace; made if it is not there."""
-    root = folder / "workspace"
-    if not comparisons.exists(root / "comparisons", COMPARISON):
+    """Id of the comparison in `folder`/workspace; made if it is not there, or by other code."""
+    root, mark = folder / "workspace", folder / "made_by"
+    if not mark.exists() or mark.read_text() != made_by():
+        shutil.rmtree(root, ignore_errors=True)
         size = size or Size()
         for name, faulty in (("right", False), ("wrong", True)):
-            dumps(folder / name, size, faulty=faulty)
+            if not (folder / name / "whole").exists():
+                dumps(folder / name, size, faulty=faulty)
+                (folder / name / "whole").touch()
         _keep(root, folder / "wrong", repeated(folder, size))
+        mark.write_text(made_by())
     return COMPARISON
 
 

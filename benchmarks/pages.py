@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from playwright.sync_api import Browser
+
 from benchmarks import many_pairs
 from benchmarks.acts import ACTS, Act, cold, warm
 from benchmarks.row import Row
@@ -26,11 +28,15 @@ KEPT = "PX_BENCH_PAIRS"  # a folder in which the comparison is kept from one run
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds of one act, warm and cold, and the largest websocket message in bytes."""
+    """Milliseconds of one act, warm and cold, the largest websocket message in bytes, and the
+    milliseconds of processor time that the server spent on a page; the last depend least on what
+    else the machine does.
+    """
 
     warm: Sequence[float]
     cold: Sequence[float]
     message: int
+    server: float
 
 
 def measure() -> Iterator[Row]:
@@ -48,7 +54,7 @@ def _served(place: Path, compared: str) -> Iterator[Row]:
     with Server(place, PX_FOLDERS=str(place)) as server, chromium() as browser:
         for act in ACTS:
             visits = [Visit(browser, server)]
-            found[act.name] = _timed(act, compared, visits, lambda: Visit(browser, server))
+            found[act.name] = _timed(act, compared, visits, server, browser)
             for visit in visits:
                 errors += visit.errors
                 foreign += visit.foreign
@@ -56,19 +62,19 @@ def _served(place: Path, compared: str) -> Iterator[Row]:
     yield from _together(found.values(), errors, foreign)
 
 
-def _timed(act: Act, compared: str, visits: list[Visit], new) -> Times:  # type: ignore[no-untyped-def]
+def _timed(act: Act, compared: str, visits: list[Visit], server: Server, browser: Browser) -> Times:
     sizes: list[int] = [0]
     _listen(visits[0], sizes)
     clicks = warm(act, compared, visits[0], REPEATS)
     link = visits[0].page.url
     visits[0].context.close()
-    links = []
+    links, before = [], server.cpu_s()
     for _ in range(REPEATS):
-        visits.append(new())
+        visits.append(Visit(browser, server))
         _listen(visits[-1], sizes)
         links.append(cold(act, link, visits[-1]))
         visits[-1].context.close()
-    return Times(clicks, links, max(sizes))
+    return Times(clicks, links, max(sizes), 1000 * (server.cpu_s() - before) / REPEATS)
 
 
 def _listen(visit: Visit, sizes: list[int]) -> None:
@@ -88,7 +94,7 @@ def _row(act: Act, times: Times) -> Row:
         f"{act.name}: click, permalink (median, p95)",
         f"{statistics.median(times.warm):.0f}, {p95(times.warm):.0f} ms; "
         f"{statistics.median(times.cold):.0f}, {p95(times.cold):.0f} ms",
-        f"message {times.message / 1e6:.2f} MB",
+        f"message {times.message / 1e6:.2f} MB, server {times.server:.0f} ms of processor",
     )
 
 

@@ -49,7 +49,8 @@ def cost_of(command: Sequence[str], *, cores: int = 0, **environment: str) -> Co
         "print(wall, took.ru_utime + took.ru_stime, took.ru_maxrss)"
     )
     outer = [sys.executable, "-c", code, *command]
-    surroundings = {**os.environ, **environment}
+    # Sources are compiled once, as wherever Python may write beside them.
+    surroundings = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment}
     done = subprocess.run(
         outer, cwd=ROOT, check=True, stdout=subprocess.PIPE, env=surroundings, text=True
     )

@@ -12,6 +12,7 @@ from charts.names import for_html
 from charts.template import figure, message
 from charts.tokens import Theme, faded
 from core.numbers import error
+from language import _
 
 HEIGHT = 220
 MOST_POINTS = 2000
@@ -25,7 +26,9 @@ def moved(rows: pd.DataFrame, *, column: str, label: str, chosen: int, theme: Th
     """
     known = rows[rows[column].notna()]
     if known.empty:
-        return message(theme, f"{label} is undefined for every tensor.", height=HEIGHT)
+        return message(
+            theme, _("{label} is undefined for every tensor.", label=label), height=HEIGHT
+        )
     scale = scale_for(known[column].abs(), in_floors=False)
     drawn = _thinned(known, known[column].abs())
     chart = figure(theme, height=HEIGHT)
@@ -36,8 +39,8 @@ def moved(rows: pd.DataFrame, *, column: str, label: str, chosen: int, theme: Th
             mode="markers",
             marker=look,
             customdata=_hover(some, column, label),
-            hovertemplate="<b>%{customdata[1]}</b><br>%{customdata[2]}"
-            "<br>click to show it<extra></extra>",
+            hovertemplate="<b>%{customdata[1]}</b><br>%{customdata[2]}<br>"
+            + f"{_('click to show it')}<extra></extra>",
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
         )
@@ -73,7 +76,7 @@ def _hover(rows: pd.DataFrame, column: str, label: str) -> np.ndarray:
         for operator, slot in zip(rows["operator"], rows["slot"], strict=True)
     ]
     lines = [
-        f"{label} {error(value)}<br>elements {elements:,}"
+        f"{label} {error(value)}<br>{_('elements')} {elements:,}"
         for value, elements in zip(rows[column], rows["elements"], strict=True)
     ]
     return np.stack([rows["tensor"].astype(str), names, lines], axis=1)

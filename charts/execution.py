@@ -8,29 +8,46 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from language import _
+
 Direction = Literal["forward", "backward"]
+Slots = Literal["outputs", "inputs", "both"]
 
 _PASSES = {
     "forward": ("forward", "parameter", "unknown"),
     "backward": ("backward", "gradient", "update"),
 }
 _MADE = re.compile(r"^(forward_output|backward_output|backward_params|update_params|value)\b")
+_GIVEN = re.compile(r"^(forward_input|backward_input|input)\b")
 _FIRST_OUTPUT = re.compile(r"^(forward_output|backward_output)(\.0)?$")
 _BLOCK = re.compile(r"^(.*?[^.\d][^.]*)\.(\d+)(?=\.|$)")
 _FINDINGS = ("fault", "watch")
+_COLUMNS = (
+    *("pair", "tensor", "operator", "module", "op", "slot", "pass", "step", "rank", "problem"),
+    *("verdict", "times_floor", "added", "relative_l2"),
+)
 
 
-def on_path(table: pd.DataFrame, direction: Direction) -> pd.DataFrame:
+def on_path(
+    table: pd.DataFrame, direction: Direction, *metrics: str, slots: Slots = "outputs"
+) -> pd.DataFrame:
     """The rows the path shows: what operators made in this direction, and every finding in it.
 
-    Adds `x`, the position in execution order, and `block`, the number of the repeated block the
-    operator belongs to (-1 outside of any).
+    With `slots` what they were given instead, or as well; `given` says which a row is.
+
+    Of the columns those that a path needs, and `metrics`. Adds `x`, the position in execution
+    order, and `block`, the number of the repeated block the operator belongs to (-1 outside of
+    any).
     """
     inside = table["pass"].isin(_PASSES[direction])
-    slots = [slot for slot in table["slot"].unique() if _MADE.match(str(slot))]
-    made = table["slot"].isin(slots) | table["verdict"].isin(_FINDINGS)
-    rows = table[inside & made].copy()
+    every = [str(slot) for slot in table["slot"].unique()]
+    given = [slot for slot in every if _GIVEN.match(slot)] if slots != "outputs" else []
+    wanted = [slot for slot in every if _MADE.match(slot)] if slots != "inputs" else []
+    made = table["slot"].isin([*wanted, *given]) | table["verdict"].isin(_FINDINGS)
+    kept = [name for name in dict.fromkeys((*_COLUMNS, *metrics)) if name in table]
+    rows = table[kept][inside & made].copy()
     rows["x"] = np.arange(len(rows))
+    rows["given"] = rows["slot"].isin([slot for slot in every if _GIVEN.match(slot)])
     rows["block"] = blocks(rows["operator"])
     return rows
 
@@ -68,7 +85,9 @@ def blocks(operators: pd.Series) -> pd.Series:
 def stream(rows: pd.DataFrame) -> pd.DataFrame:
     """The first output of each repeated block itself: the curve the model's state follows."""
     inside = rows[rows["block"] >= 0]
-    ends = inside["operator"].str.endswith(tuple(f".{n}" for n in inside["block"].unique()))
+    numbers = {str(n) for n in inside["block"].unique()}
+    names = [n for n in inside["operator"].unique() if str(n).rpartition(".")[2] in numbers]
+    ends = inside["operator"].isin(names)
     slots = [slot for slot in inside["slot"].unique() if _FIRST_OUTPUT.match(str(slot))]
     first_output = inside["slot"].isin(slots)
     return inside[ends & first_output & (inside["op"] == "")]
@@ -79,11 +98,11 @@ def marks(rows: pd.DataFrame) -> tuple[list[int], list[str], str]:
     steps = rows["step"].dropna()
     if steps.nunique() > 1:
         starts = rows.loc[steps.index].groupby("step")["x"].min()
-        return _spread(starts, "step, in execution order")
+        return _spread(starts, _("step, in execution order"))
     inside = rows[rows["block"] >= 0]
     if len(inside):
-        return _spread(inside.groupby("block")["x"].min(), "layer, in execution order")
-    return [], [], "execution order"
+        return _spread(inside.groupby("block")["x"].min(), _("layer, in execution order"))
+    return [], [], _("execution order")
 
 
 def _spread(starts: pd.Series, title: str, most: int = 9) -> tuple[list[int], list[str], str]:

@@ -21,11 +21,13 @@ from charts.names import for_html, shorten
 from charts.template import figure, heat_height, message
 from charts.tokens import EMBER_DECADES, MARKS, Theme, channels, colorscale
 from core.numbers import UNDEFINED, error, times_floor
-from language import _
+from core.words import word
+from language import _, say, told
 
 Array = NDArray[Any]
 Colour = Literal["both", "added", "metric"]
 
+TOTAL, HERE = say("total"), say("added here")  # labels of what the floor counts
 ADDED_LITTLE = 2.0  # times floor: up to here a cell stays grey
 MOST_PIXELS = 540
 ROW_PIXELS = 14
@@ -74,7 +76,7 @@ def metric_heatmap(grid: Grid, *, metrics: Sequence[Metric], at: str, theme: The
         if name == "added":
             added = _decades(grid.added[:, column])
             grey[:, column] = np.where(quiet[:, column], added, np.nan)
-        ticks.append(f"{_wrapped(_(metric.label))}<br>{scale}")
+        ticks.append(f"{_wrapped(told(metric.label))}<br>{scale}")
     _cells(chart, grid, grey, ember, _metric_hover(grid, metrics), theme)
     _marks(chart, grid, ember, theme)
     _outline(chart, grid, at, theme)
@@ -269,14 +271,14 @@ def _hover(grid: Grid, third: Any) -> Array:
         first = _(
             "total {times} floor, {verdict}",
             times=times_floor(grid.total[at]),
-            verdict=_(str(grid.verdict[at])),
+            verdict=told(word(str(grid.verdict[at]))),
         )
         if grid.count[at] > 1:
             first = _("{line}, worst of {n}", line=first, n=grid.count[at])
         lines = (
             first,
             _("added here {amount}", amount=_known(grid.added[at])),
-            f"{_(label)} {error(value)}" if label not in ("total", "added here") else "",
+            f"{told(label)} {error(value)}" if label not in (TOTAL, HERE) else "",
         )
         text[at] = (
             for_html(grid.path[at] or _("model")),

@@ -9,6 +9,8 @@ from analysis.views_distributions import Curves, UlpBars
 from charts.template import HISTOGRAM_HEIGHT, figure, message
 from charts.tokens import Theme, colour_at, ember_position
 from core.numbers import MINUS, error, share
+from core.words import word
+from language import _, told
 
 MARGIN = {"l": 44, "r": 6, "t": 8, "b": 24}
 _ULP_UNITS = (("", 1), (" k", 1 << 10), (" M", 1 << 20), (" G", 1 << 30))
@@ -19,7 +21,7 @@ def value_histogram(
 ) -> go.Figure:
     """The reference filled and dashed, the candidate a solid line; shares of elements a bin."""
     if curves is None:
-        return message(theme, "No value is finite.", height=height)
+        return message(theme, _("No value is finite."), height=height)
     chart = figure(theme, height=height)
     middle = (curves.edges[:-1] + curves.edges[1:]) / 2
     where = [_value(curves, at) for at in middle]
@@ -27,26 +29,26 @@ def value_histogram(
         ("reference", {"color": theme.reference, "width": 1.5, "dash": "dash"}, curves.reference),
         ("candidate", {"color": theme.candidate, "width": 1.5}, curves.candidate),
     ):
-        filled = name == "reference"
+        filled, side, near = name == "reference", told(word(name)), _("near")
         chart.add_scatter(
             x=middle, y=100 * values, mode="lines", line=line, name=name, customdata=where,
             fill="tozeroy" if filled else "none", fillcolor=theme.surface_2,
-            hovertemplate=f"{name} %{{y:.3g}} %<br>near %{{customdata}}<extra></extra>",
+            hovertemplate=f"{side} %{{y:.3g}} %<br>{near} %{{customdata}}<extra></extra>",
         )  # fmt: skip
     ticks = curves.ticks or _linear_ticks(float(curves.edges[0]), float(curves.edges[-1]))
     chart.update_xaxes(
         range=[curves.edges[0], curves.edges[-1]],
-        tickvals=[at for at, _ in ticks],
-        ticktext=[tick(value) for _, value in ticks],
+        tickvals=[at for at, _value in ticks],
+        ticktext=[tick(value) for _at, value in ticks],
         tickangle=0,
     )
-    return _finished(chart, 100 * float(max(curves.reference.max(), curves.candidate.max())))
+    return percent_axis(chart, 100 * float(max(curves.reference.max(), curves.candidate.max())))
 
 
 def ulp_histogram(bars: UlpBars | None, *, theme: Theme) -> go.Figure:
     """Share of elements by ulp error: 0, 1, 2, 3-4, 5-8, …; grey up to 1, then ember."""
     if bars is None:
-        return message(theme, "No element is finite on both sides.", height=HISTOGRAM_HEIGHT)
+        return message(theme, _("No element is finite on both sides."), height=HISTOGRAM_HEIGHT)
     chart = figure(theme, height=HISTOGRAM_HEIGHT)
     percent = 100 * bars.counts / bars.total
     ranges = [ulp_range(bars, k) for k in range(len(bars.upper))]
@@ -57,12 +59,13 @@ def ulp_histogram(bars: UlpBars | None, *, theme: Theme) -> go.Figure:
         customdata=[
             [text, share(int(n), bars.total)] for text, n in zip(ranges, bars.counts, strict=True)
         ],
-        hovertemplate="%{customdata[0]} ulp<br>%{customdata[1]} of elements<extra></extra>",
+        hovertemplate="%{customdata[0]} ulp<br>"
+        + f"{_('elements')} %{{customdata[1]}}<extra></extra>",
     )
     every = max(1, -(-len(bars.upper) // 6))
     kept = [k for k in range(len(bars.upper)) if k % every == 1 or k == 0 or every == 1]
     chart.update_xaxes(tickvals=kept, ticktext=[_ulp_text(float(bars.upper[k])) for k in kept])
-    return _finished(chart, float(percent.max()))
+    return percent_axis(chart, float(percent.max()))
 
 
 def tick(value: float) -> str:
@@ -113,7 +116,8 @@ def _ulp_text(upper: float) -> str:
     return f"{upper / size:.0f}{unit}"
 
 
-def _finished(chart: go.Figure, top: float) -> go.Figure:
+def percent_axis(chart: go.Figure, top: float) -> go.Figure:
+    """The axis of shares, from 0 to `top` per cent, and the margins of a small chart."""
     step = _step(top)
     ticks = [n * step for n in range(int(top / step) + 1)]
     chart.update_yaxes(

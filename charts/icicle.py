@@ -14,7 +14,8 @@ from charts.names import for_html
 from charts.template import figure, message
 from charts.tokens import EMBER_DECADES, Theme, channels, colour_at, ember_position
 from core.numbers import UNDEFINED, count, error, times_floor
-from language import _
+from core.words import word
+from language import _, told
 
 
 def icicle(
@@ -112,7 +113,11 @@ def _hover(node: Node, metric: Metric | None) -> tuple[str, str]:
     if not math.isnan(node.added):
         added = _("{times} floor", times=times_floor(node.added))
     lines = [
-        _("total {times} floor, {verdict}", times=times_floor(node.total), verdict=_(node.verdict)),
+        _(
+            "total {times} floor, {verdict}",
+            times=times_floor(node.total),
+            verdict=told(word(node.verdict)),
+        ),
         _("added here {amount}", amount=added),
         _("elements {n}", n=count(node.elements)),
     ]

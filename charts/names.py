@@ -20,6 +20,8 @@ _NUMBER = re.compile(r"\d+")
 def plain(name: str, limit: int = LIMIT) -> str:
     """The name without control and bidirectional-format characters, cut at `limit` characters."""
     text = told(name) if isinstance(name, Said) else name
+    if text.isascii() and text.isprintable():  # as nearly all are
+        return text if len(text) <= limit else text[: limit - 1] + "…"
     kept = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp"))
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
 

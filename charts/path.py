@@ -19,8 +19,9 @@ from charts.names import for_html, shorten
 from charts.template import PATH_HEIGHT, figure, message
 from charts.tokens import MARKS, Theme, faded
 from core.numbers import error, times_floor
+from language import _
 
-MOST_POINTS = 2000
+MOST_POINTS = 1200  # of a curve or a cloud: a screen has few more pixels across
 LABELLED = 5  # findings are labelled when there are at most so many
 
 
@@ -62,13 +63,14 @@ def undrawn(rows: pd.DataFrame, quantity: Quantity) -> str:
     missing, compared = int(values.isna().sum()), rows["problem"] == ""
     uncompared = int((values.isna() & ~compared).sum())
     parts = [
-        f"{uncompared} uncompared not drawn" if uncompared else "",
-        f"{missing - uncompared} without a value not drawn" if missing > uncompared else "",
+        _("{n} uncompared not drawn", n=uncompared) if uncompared else "",
+        _("{n} without a value not drawn", n=missing - uncompared) if missing > uncompared else "",
     ]
     if quantity.in_floors:
         equal, beyond = int((values == 0).sum()), int(np.isinf(values).sum())
-        parts.append(f"{equal} without error at the lower edge" if equal else "")
-        parts.append(f"{beyond} non-finite on one side at the upper edge" if beyond else "")
+        parts.append(_("{n} without error at the lower edge", n=equal) if equal else "")
+        beyond_edge = _("{n} non-finite on one side at the upper edge", n=beyond)
+        parts.append(beyond_edge if beyond else "")
     return "; ".join(part for part in parts if part)
 
 
@@ -79,16 +81,20 @@ def has_line(rows: pd.DataFrame) -> bool:
 
 def _why_empty(rows: pd.DataFrame, quantity: Quantity) -> str:
     if rows.empty:
-        return "No tensor of this direction was recorded."
-    return f"None of the {len(rows)} outputs has a value for {quantity.label.lower()}."
+        return _("No tensor of this direction was recorded.")
+    label = quantity.label.lower()
+    return _("None of the {n} outputs has a value for {metric}.", n=len(rows), metric=label)
 
 
 def _hover(rows: pd.DataFrame, quantity: Quantity) -> np.ndarray:
     """Columns: tensor, its name made safe, then one line of the quantity and its companions."""
-    total = [f"total {times_floor(v)} floor" for v in rows["times_floor"]]
-    added = [f"added here {times_floor(v)} floor" for v in rows["added"]]
+    template = _("total {times} floor"), _("added here {times} floor")
+    total, added = (
+        [said.replace("{times}", times_floor(v)) for v in rows[column]]
+        for said, column in zip(template, ("times_floor", "added"), strict=True)
+    )
     raw = "relative_l2" if quantity.in_floors else quantity.column
-    label = "relative L2" if quantity.in_floors else quantity.label
+    label = _("relative L2") if quantity.in_floors else quantity.label
     third = [f"{label} {error(v)}" for v in rows[raw]]
     lines = ["<br>".join(line) for line in zip(total, added, third, strict=True)]
     names = [
@@ -98,7 +104,8 @@ def _hover(rows: pd.DataFrame, quantity: Quantity) -> np.ndarray:
     return np.stack([rows["tensor"].astype(str), names, lines], axis=1)
 
 
-_TEMPLATE = "<b>%{customdata[1]}</b><br>%{customdata[2]}<br>click to open<extra></extra>"
+def _template() -> str:
+    return f"<b>%{{customdata[1]}}</b><br>%{{customdata[2]}}<br>{_('click to open')}<extra></extra>"
 
 
 def _scatter(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, **look: object) -> None:
@@ -106,7 +113,7 @@ def _scatter(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, **look: o
         x=rows["x"],
         y=rows["y"],
         customdata=_hover(rows, quantity),
-        hovertemplate=_TEMPLATE,
+        hovertemplate=_template(),
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
         **look,
@@ -115,9 +122,13 @@ def _scatter(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, **look: o
 
 def _points(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: Theme) -> None:
     quiet = rows[~rows["verdict"].isin(("fault", "watch"))]
-    marker = {"size": 4.5, "color": faded(theme.reference, 0.6)}
-    quiet = thinned(quiet, MOST_POINTS)
-    _scatter(chart, quiet, quantity, mode="markers", marker=marker, name="outputs")
+    fill = faded(theme.reference, 0.6)
+    hollow = {"size": 5, "color": theme.bg, "line": {"width": 1, "color": theme.reference}}
+    looks = ((False, "outputs", {"size": 4.5, "color": fill}), (True, "inputs", hollow))
+    for given, name, marker in looks:
+        some = thinned(quiet[quiet["given"] == given], MOST_POINTS)
+        if len(some) or not given:
+            _scatter(chart, some, quantity, mode="markers", marker=marker, name=name)
 
 
 def _line(chart: go.Figure, rows: pd.DataFrame, quantity: Quantity, theme: Theme) -> None:
@@ -180,7 +191,7 @@ def _band(chart: go.Figure, scale: axes.Scale, quantity: Quantity, theme: Theme)
     )  # fmt: skip
     chart.add_annotation(
         xref="paper", x=0.005, y=np.log10(LIMIT), xanchor="left", yanchor="top",
-        text=f"explained by rounding, up to {LIMIT:g}×", showarrow=False,
+        text=_("explained by rounding, up to {limit}×", limit=f"{LIMIT:g}"), showarrow=False,
         font={"size": 12, "color": theme.muted},
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from language import _, day
+from language import _, day, say
 
 UNDEFINED = "–"
 MINUS = "−"
@@ -171,4 +171,4 @@ def share(part: float, whole: float) -> str:
 
 def shape(dims: tuple[int, ...]) -> str:
     """`1 × 8 × 384`; a 0-d tensor is `scalar`."""
-    return " × ".join(map(str, dims)) or _("scalar")
+    return " × ".join(map(str, dims)) or say("scalar")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+
+from core.records import maker_of
 
 _LARGEST_EXPONENT = 1024  # of a float64, for a significand in [0.5, 1)
 
@@ -19,11 +20,11 @@ class Wide:
     significand: float = 0.0
     exponent: int = 0
 
-    @classmethod
-    def of(cls, value: float, exponent: int = 0) -> Self:
+    @staticmethod
+    def of(value: float, exponent: int = 0) -> Wide:
         """Value times 2^exponent."""
         significand, own = math.frexp(value)
-        return cls(significand, own + exponent) if significand else cls()
+        return _made(significand, own + exponent) if significand else _ZERO
 
     def __float__(self) -> float:
         if self.exponent > _LARGEST_EXPONENT:
@@ -64,3 +65,7 @@ class Wide:
         """Square root of a value that is not negative."""
         odd = self.exponent % 2
         return Wide.of(math.sqrt(math.ldexp(self.significand, odd)), (self.exponent - odd) // 2)
+
+
+_made = maker_of(Wide)
+_ZERO = Wide()

@@ -1,4 +1,4 @@
-"""The vocabulary of the data in words: verdicts, sides, passes, slots, as people read them.
+"""The vocabulary of the data in words: verdicts, sides, passes, methods, as people read them.
 
 What is kept, linked and written as JSON are the slugs; these are for whoever shows one.
 """
@@ -22,6 +22,10 @@ _WORDS: Mapping[str, str] = {
     "input": say("input"),
     "output": say("output"),
     "value": say("value"),
+    "batch": say("batch"),
+    "token": say("token"),
+    "channel": say("channel"),
+    "head": say("head"),
     "step": say("step"),
     "rank": say("rank"),
     "fault": say("fault"),
@@ -30,6 +34,12 @@ _WORDS: Mapping[str, str] = {
     "inherited": say("inherited"),
     "rounding": say("rounding"),
     "uncompared": say("uncompared"),
+    "exact": say("exact"),
+    "normalised": say("normalised"),
+    "sequence": say("sequence"),
+    "fingerprint": say("fingerprint"),
+    "statistics": say("statistics"),
+    "mapping": say("mapping"),
     "queued": say("queued"),
     "running": say("running"),
     "done": say("done"),

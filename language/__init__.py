@@ -14,6 +14,7 @@ from language.catalogue import LANGUAGES, current, use
 from language.dates import day
 from language.said import (
     Said,
+    clauses,
     listing,
     restored,
     say,
@@ -31,6 +32,7 @@ __all__ = [
     "LANGUAGES",
     "Said",
     "_",
+    "clauses",
     "current",
     "day",
     "listing",

@@ -2,14 +2,15 @@
 
 It reads the sources, imports none of them, and keeps every translation that is still used. What is
 collected: the texts given to `_`, `say`, `told` (one), `n_`, `say_many` (two forms), every text of
-an `Entry` of the mechanisms, and label and docstring of every metric. New messages come out empty;
-a test fails until each is translated.
+an `Entry` of the mechanisms, label and docstring of every metric, and the index of the samples. New
+messages come out empty; a test fails until each is translated.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,7 @@ PACKAGES = (
     "core", "loaders", "metrics", "analysis", "store", "charts", "report", "api", "ui", "pages",
     "commands", "language",
 )  # fmt: skip
+SAMPLES = "sample_dumps/index.json"
 Message = str | tuple[str, str]
 Found = tuple[int, str | None, Message, list[str]]
 _SIDES = ("reference", "candidate")
@@ -42,6 +44,9 @@ def collected() -> Catalog:
         )
         for name, _line, message, _comments, _context in found:
             catalogue.add(message, locations=[(f"{package}/{name}", None)])  # type: ignore[list-item]
+    for sample in json.loads((ROOT / SAMPLES).read_text(encoding="utf-8")):
+        for text in (sample["title"], sample["story"]):
+            catalogue.add(text, locations=[(SAMPLES, None)])  # type: ignore[list-item]
     return catalogue
 
 

@@ -76,6 +76,11 @@ def restored(template: str, values: Mapping[str, Any]) -> str:
         return template
 
 
+def clauses(texts: Iterable[str]) -> str:
+    """Parts of one statement: `a; b; c`; empty ones are left out."""
+    return _strung(texts, say("{first}; {then}"))
+
+
 def told(text: str) -> str:
     """A text in the reader's language; what was not made by `say` is looked up as it stands."""
     if not isinstance(text, Said):
@@ -87,7 +92,9 @@ def told(text: str) -> str:
 
 
 def translated(template: str, /, **values: Any) -> str:
-    """A message for people in the reader's language, at once."""
+    """A message for people in the reader's language, at once; also of what was said by `say`."""
+    if isinstance(template, Said):
+        return told(template)
     template = lookup(template)
     return template.format(**_told(values)) if values else template
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from language import say
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.names import escaped
 from loaders.part import DumpFile, RefusedError
-from loaders.stretches import FileBytes, bytes_at
 
 SIGNATURE = b"PK\x03\x04"
 

@@ -17,11 +17,11 @@ from core.runs import Problem
 from language import say
 from loaders.archive import SIGNATURE, Member, members_of
 from loaders.decompressed import Metered, is_compressed
+from loaders.file_bytes import FileBytes
 from loaders.limits import Limits
 from loaders.naming import bounded
 from loaders.part import DumpFile, RefusedError
 from loaders.streamed import inflated
-from loaders.stretches import FileBytes
 from loaders.unpacking import Unpacking
 
 _HEAD = 512

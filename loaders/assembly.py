@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 import blake3
 
 from core.errors import LoadError
+from core.records import changed
 from core.runs import Array, Problem, Run, Selection
 from core.tensors import TensorInfo
 from language import say
@@ -71,8 +72,8 @@ def assembled(opened: Sequence[Opened], listing: Listing, *, label: str) -> Run:
     tensors: dict[str, TensorInfo] = {}
     sources: dict[str, Source] = {}
     for order, (info, source, calls) in enumerate(items):
-        named = _called(info, tensors) if calls else replace(info, id=_free(info.id, tensors))
-        tensors[named.id] = replace(named, order=order)
+        named = _called(info, tensors) if calls else changed(info, id=_free(info.id, tensors))
+        tensors[named.id] = changed(named, order=order)
         sources[named.id] = source
     return Run(
         label=label,
@@ -116,7 +117,7 @@ def _named(part: Part, prefix: str) -> Iterator[tuple[TensorInfo, Source]]:
         if prefix:
             module = ".".join(filter(None, (prefix.replace("/", "."), info.module)))
             info = replace(info, name=f"{prefix}/{info.name}", module=module)
-        yield replace(info, id=_id(info)), source
+        yield changed(info, id=_id(info)), source
 
 
 def _id(info: TensorInfo) -> str:
@@ -163,7 +164,7 @@ def _called(info: TensorInfo, taken: Mapping[str, TensorInfo]) -> TensorInfo:
     call = 0
     while (tensor_id := f"{info.id}@{call}" if call else info.id) in taken:
         call += 1
-    return replace(info, id=tensor_id, call=call)
+    return changed(info, id=tensor_id, call=call)
 
 
 def _fingerprint(opened: Sequence[Opened]) -> str:

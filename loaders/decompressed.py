@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from language import say
+from loaders.file_bytes import FileBytes
 from loaders.part import RefusedError
-from loaders.stretches import FileBytes
 
 _PIECE = 1 << 18
 _DICTIONARY = 256 << 20  # bytes of memory xz may ask for; its strongest preset needs 65 MiB

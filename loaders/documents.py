@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from language import say
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.part import DumpFile, RefusedError
-from loaders.stretches import FileBytes, bytes_at
 
 
 def read_json(file: DumpFile) -> Any:

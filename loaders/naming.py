@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.runs import Problem
@@ -57,8 +57,9 @@ def path_naming(parts: Sequence[str], around: Sequence[str]) -> Naming:
     return Naming(name=name, module=module, op=op, argument="", step=step, rank=rank, attrs=attrs)
 
 
-def placed(naming: Naming, *, order: int, recorded: bool) -> TensorInfo:
-    """A tensor of that name, without shape and format."""
+def placed(naming: Naming, *, order: int, recorded: bool, **told: Any) -> TensorInfo:
+    """A tensor of that name; without shape and format unless they are `told`."""
+    described: dict[str, Any] = {"shape": (), "storage_dtype": "", "dtype": "", **told}
     return TensorInfo(
         id=naming.name,
         name=naming.name,
@@ -66,9 +67,6 @@ def placed(naming: Naming, *, order: int, recorded: bool) -> TensorInfo:
         argument=naming.argument,
         pass_=naming.pass_,
         slot=naming.slot,
-        shape=(),
-        storage_dtype="",
-        dtype="",
         order=order,
         module_class=naming.module_class,
         op=naming.op,
@@ -77,6 +75,7 @@ def placed(naming: Naming, *, order: int, recorded: bool) -> TensorInfo:
         rank=naming.rank,
         order_recorded=recorded,
         attrs=naming.attrs,
+        **described,
     )
 
 
@@ -84,8 +83,10 @@ def tensor_of(
     naming: Naming, stored: Stored, *, order: int, recorded: bool
 ) -> tuple[TensorInfo, Source]:
     """The tensor that is stored under a name; `dims` count if there is one for each axis."""
-    info = replace(
-        placed(naming, order=order, recorded=recorded),
+    info = placed(
+        naming,
+        order=order,
+        recorded=recorded,
         shape=stored.shape,
         storage_dtype=stored.encoding.storage,
         dtype=stored.encoding.logical,
@@ -121,9 +122,10 @@ class Gathering:
         except RefusedError as refusal:
             self.problems.append(refusal.problem)
             return
-        info = placed(naming, order=len(self.items), recorded=self.recorded)
-        info = replace(
-            info,
+        info = placed(
+            naming,
+            order=len(self.items),
+            recorded=self.recorded,
             shape=told.shape,
             storage_dtype=told.dtype,
             dtype=told.dtype,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.naming import Stored
 from loaders.npy_header import LONGEST, header_of
 from loaders.part import DumpFile
-from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
 
 

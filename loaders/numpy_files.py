@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from language import say
 from loaders import archive, npy_header
 from loaders.archive import Member, members_of
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.names import shown
 from loaders.naming import Gathering, Stored, path_naming
 from loaders.npy_array import npy_tensor
@@ -17,7 +18,6 @@ from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
 from loaders.reprod_log import is_pickled
 from loaders.streamed import Deflated, inflated, streamed
-from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
 
 _SUFFIX = ".npy"

@@ -11,10 +11,10 @@ import numpy as np
 from language import say
 from loaders.dtypes import canonical
 from loaders.encoding import meant
+from loaders.file_bytes import FileBytes
 from loaders.naming import Stored
 from loaders.part import RefusedError
 from loaders.pickle_machine import Machine
-from loaders.stretches import FileBytes
 from loaders.strided import strided
 
 # Bytes in a program, and how many say their length.

@@ -11,13 +11,13 @@ from typing import Any
 
 from language import say
 from loaders.documents import parsed_json
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.names import shown
 from loaders.naming import Gathering, Naming, Stored
 from loaders.npy_header import LONGEST, header_of
 from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
 from loaders.streamed import Base64, streamed
-from loaders.stretches import FileBytes, bytes_at
 
 # The arrays, which are cut out before the rest is parsed.
 _ARRAY = re.compile(rb'"(array|tensor)"\s*:\s*"([A-Za-z0-9+/=]*)"')

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from language import say
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.names import shown
 from loaders.naming import Gathering, path_naming
 from loaders.npy_header import SIGNATURE, header_end
 from loaders.numpy_pickle import PickledArray, array_of, pickled
 from loaders.part import DumpFile, Part, RefusedError
 from loaders.registry import LOADERS, Loader
-from loaders.stretches import FileBytes, bytes_at
 
 _HEAD = 4096
 

@@ -14,11 +14,11 @@ from core.runs import Problem
 from core.tensors import TensorInfo
 from language import say
 from loaders.encoding import Encoding, meant
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.names import last_known, natural_key, rank_of, shown, step_of
 from loaders.naming import Stored, bounded
 from loaders.part import DumpFile, Part, RefusedError, Source
 from loaders.registry import LOADERS, Loader
-from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
 
 # Format, and the type of its bytes.

@@ -19,10 +19,11 @@ from core.selection import axes_of
 from language import say
 from loaders.archive import Member
 from loaders.encoding import Encoding
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.hdf5.tiles import restretched, skipped
 from loaders.npy_header import Header
 from loaders.part import DumpFile, RefusedError, Source
-from loaders.stretches import FileBytes, Unwritten, bytes_at
+from loaders.stretches import Unwritten
 
 _PIECE = 1 << 20  # bytes, on both sides of the decompressor
 

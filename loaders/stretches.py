@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import mmap
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,83 +13,13 @@ from numpy.typing import NDArray
 
 from core.runs import Array, Selection
 from core.selection import axes_of
-from language import say
 from loaders.crew import Order, filled
 from loaders.encoding import Encoding
-from loaders.part import DumpFile, RefusedError
+from loaders.file_bytes import FileBytes
 
-_MAPPED_FROM = 1 << 20  # bytes; copying less is cheaper than mapping it
 _MAPPED_AT_ONCE = 1 << 30  # bytes; workers run with bounded address space
 _WINDOW = 1 << 20  # elements fetched at once when stretches are shorter
 _PIECE, _CACHED = 1 << 18, 1 << 14  # elements turned by one thread at a time, and within its cache
-
-
-@dataclass(frozen=True, slots=True)
-class FileBytes:
-    """The bytes of a file as it was when the dump was opened."""
-
-    file: DumpFile
-    size: int
-    mtime_ns: int
-
-    @classmethod
-    def of(cls, file: DumpFile) -> FileBytes:
-        """A regular file as it is now; links are not followed."""
-        try:
-            status = file.path.lstat()
-        except OSError as error:
-            raise RefusedError("unreadable", file.name, f"{error.strerror}.") from error
-        if not stat.S_ISREG(status.st_mode):
-            raise RefusedError("not-regular-file", file.name, say("it is not a regular file."))
-        return cls(file, status.st_size, status.st_mtime_ns)
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[int]:
-        """A descriptor for reading; RefusedError when the file is gone or no longer the same."""
-        try:
-            descriptor = os.open(self.file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError as error:
-            reason = say("it can no longer be read ({strerror}).", strerror=error.strerror)
-            raise RefusedError("gone", self.file.name, reason) from error
-        try:
-            self._require_unchanged(descriptor)
-            yield descriptor
-            self._require_unchanged(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def _require_unchanged(self, descriptor: int) -> None:
-        now = os.fstat(descriptor)
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
-            hint = say("Open the dump again.")
-            raise RefusedError("changed", self.file.name, say("it has changed since."), hint)
-
-    def elements(
-        self, dtype: np.dtype[Any], offset: int, count: int, *, ahead: int = 0
-    ) -> NDArray[Any]:
-        """`count` elements from byte `offset` on, flat and read-only; large ones are mapped.
-
-        The system is told that `ahead` bytes beyond them are wanted next.
-        """
-        nbytes = count * dtype.itemsize
-        with self.opened() as descriptor:
-            if ahead:
-                os.posix_fadvise(descriptor, offset + nbytes, ahead, os.POSIX_FADV_WILLNEED)
-            if nbytes < _MAPPED_FROM:
-                return np.frombuffer(bytes_at(descriptor, offset, nbytes, self), dtype)
-            page = offset % mmap.ALLOCATIONGRANULARITY
-            mapped = mmap.mmap(
-                descriptor, page + nbytes, mmap.MAP_SHARED, mmap.PROT_READ, offset=offset - page
-            )
-        return np.frombuffer(mapped, dtype, count, page)
-
-
-def bytes_at(descriptor: int, offset: int, nbytes: int, file: FileBytes) -> bytes:
-    """Exactly `nbytes` bytes; RefusedError when the file ends before."""
-    data = os.pread(descriptor, nbytes, offset)
-    if len(data) != nbytes:
-        raise RefusedError("truncated", file.file.name, say("it ends within a tensor."))
-    return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from language import say
 from loaders.encoding import Encoding
+from loaders.file_bytes import FileBytes
 from loaders.hdf5.sources import Tiled
 from loaders.hdf5.tiles import Box
 from loaders.limits import Limits
 from loaders.part import RefusedError, Source
-from loaders.stretches import Contiguous, FileBytes, Unwritten
+from loaders.stretches import Contiguous, Unwritten
 
 _LARGEST_SPAN = 1 << 30  # bytes of a permuted tensor; it is mapped whole
 

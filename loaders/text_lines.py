@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from language import say
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.part import DumpFile, RefusedError
-from loaders.stretches import FileBytes, bytes_at
 
 _PIECE = 1 << 20
 _LONGEST = 1 << 16  # bytes of one line; the rest of a longer one is passed over

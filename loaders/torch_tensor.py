@@ -12,10 +12,10 @@ from language import say
 from loaders.archive import Member, members_of
 from loaders.dtypes import BITS, canonical, holds
 from loaders.encoding import Encoding, meant
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.naming import Stored
 from loaders.part import DumpFile, RefusedError, Source
 from loaders.pickle_machine import Opaque
-from loaders.stretches import FileBytes, bytes_at
 from loaders.strided import strided
 from loaders.torch_pickle import LONGEST, Described, described
 

@@ -24,6 +24,9 @@ def compile_kernels() -> None:
     from metrics.engine.merging import compile_merging
 
     compile_merging()
+    from metrics.engine.blocks import compile_blocks
+
+    compile_blocks()
 
 
 if __name__ == "__main__":

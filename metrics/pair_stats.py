@@ -5,11 +5,15 @@ The kernels are compiled on first use and kept on disk; nothing here imports the
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
 
 from core.comparison import Tolerance
 from core.stats import PairStats
 from metrics.decoding import Chunk
+
+if TYPE_CHECKING:
+    from metrics.engine.accumulator import Accumulator as Compiled
 
 CPU = "cpu"
 
@@ -67,8 +71,14 @@ def accumulator(
         return OnDevice(
             tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start, device=device
         )
-    from metrics.engine.accumulator import Accumulator as Compiled
-
-    return Compiled(
+    return _compiled()(
         tolerance, dtype=dtype, dtypes=dtypes, shape=shape, start=start, threads=threads
     )
+
+
+@cache
+def _compiled() -> type[Compiled]:
+    """What brings the compiler along; looked up once, which small pairs would notice."""
+    from metrics.engine.accumulator import Accumulator
+
+    return Accumulator

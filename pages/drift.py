@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui import frame
-from ui.cards import drift
+from ui.cards import drift, moving
 
 with frame.page("Drift") as view:
     ranking = drift.choose(view)
@@ -12,5 +12,6 @@ with frame.page("Drift") as view:
         drift.along(view, ranking)
     with narrow:
         drift.distribution(view, ranking)
+    moving.draw(view, ranking.chosen, {n: a.stats for n, a in ranking.alone.items()})
     drift.ranked(ranking)
     frame.foot(frame.show(view, sort=ranking.metric))

@@ -6,7 +6,7 @@ from ui import frame
 from ui.cards import coverage, notes, path, provenance, verdict, worklist
 
 with frame.page("Overview") as view:
-    verdict.draw(view.comparison, view.judgement, view.table)
+    verdict.draw(view)
     path.draw(view)
     left, middle, right = st.columns([1.4, 0.8, 1.3], gap="medium")
     with left:

@@ -1,7 +1,7 @@
 """Which elements differ, in what pattern, and by how many bits."""
 
 from ui import frame
-from ui.cards import adaptation, cut, distributions, notes, tensor
+from ui.cards import adaptation, cut, detail, distributions, notes, tensor
 
 with frame.page("Tensor") as view:
     subject = tensor.find(view)
@@ -14,5 +14,6 @@ with frame.page("Tensor") as view:
     else:
         cut.draw(view, subject)
         distributions.draw(view, subject)
+        detail.draw(view, subject)
         distributions.elements(view, subject)
     frame.foot(frame.show(view, tensor=subject.pair.reference.id))

@@ -18,7 +18,7 @@ from core.comparison import Comparison, Judgement, RunSummary
 from core.findings import Diagnosis, Finding, Hypothesis
 from core.numbers import UNDEFINED, count, error, share, times_floor
 from core.words import head, word
-from language import Said, _, day, listing, say, told
+from language import Said, _, day, listing, say, sentences, told
 from metrics import METRICS
 from report.document import Chart, Part, Report, Section, Steps, Table, Text
 from report.redaction import Redactor
@@ -106,7 +106,7 @@ def _findings(
         return
     said = _("{n} findings, worst first.", n=len(findings)) if findings else _("No finding.")
     done = _("{n} outputs were recomputed in float64.", n=count(len(diagnosis.replays)))
-    yield Section(_("Findings"), [Text(f"{said} {done}")])
+    yield Section(_("Findings"), [Text(told(sentences((said, done))))])
     for finding in findings:
         yield _finding(diagnosis, finding, choices)
 

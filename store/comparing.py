@@ -11,6 +11,7 @@ from pathlib import Path
 from analysis.diagnose import diagnose
 from analysis.findings import explain
 from analysis.progress import Progress
+from core.collector import collect_seldom
 from core.comparison import Comparison, Judgement, Settings
 from language import say
 from metrics import METRICS
@@ -45,6 +46,7 @@ def make_comparison(order: Order, compare: Compare) -> Kept:
 
     What was measured stays in a ledger until then: stopped in any way, it goes on where it was.
     """
+    collect_seldom()
     teller = Teller(order.progress, stall_s=order.stall_s)
     try:
         teller.tell(Standing(message=say("Opening both runs")))

@@ -20,13 +20,13 @@ import pyarrow as pa
 from blake3 import blake3
 from pyarrow import feather
 
-from analysis.table import pair_table
+from analysis.table import SAID, pair_table
 from analysis.verdict import judge
 from core.comparison import Comparison, Judgement, Pair
 from core.findings import Diagnosis
 from core.stats import FloatArray, PairStats
 from metrics import METRICS
-from store.jsonable import from_plain, to_plain
+from store.jsonable import from_plain, from_text, to_plain, to_text
 from store.kept_stats import Frames, KeptStats
 from store.options import PROJECT
 
@@ -65,7 +65,8 @@ def write(place: Path, made: Derived) -> None:
     """Keep what was derived in a folder."""
     judgement, table = made
     head = {k: v for k, v in to_plain(judgement).items() if k not in _COLUMNS}
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    said = {name: pd.Series(map(to_text, table[name]), index=table.index) for name in SAID}
+    arrow = pa.Table.from_pandas(table.assign(**said), preserve_index=False)
     arrow = arrow.replace_schema_metadata(
         {**arrow.schema.metadata, _HEAD: json.dumps(head), _MADE_BY: made_by()}
     )
@@ -124,6 +125,9 @@ def _read(path: Path) -> Derived:
     if arrow.schema.metadata[_MADE_BY] != made_by().encode():
         raise KeyError(path.name)
     table = arrow.to_pandas(split_blocks=True)  # NaN again where Arrow has nothing
+    for name in SAID:
+        known = {text: from_text(text) for text in table[name].unique()}
+        table[name] = pd.Series([known[text] for text in table[name]], dtype=object)
     columns = {field: tuple(table[name].tolist()) for field, name in _COLUMNS.items()}
     head = json.loads(arrow.schema.metadata[_HEAD])
     return from_plain(Judgement, head | columns), table

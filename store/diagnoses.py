@@ -10,7 +10,9 @@ import contextlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from analysis.findings.texts import describe
 from core.findings import Diagnosis, Finding, Replay
@@ -50,13 +52,10 @@ def read(folder: Path, comparison_id: str, *, of_any_version: bool = False) -> D
     """
     place = folder / comparison_id
     with contextlib.suppress(OSError, KeyError, ValueError, TypeError):
-        # It may have come in a bundle from anywhere: what cannot be put in words is not shown.
-        head = json.loads((place / _FINDINGS).read_text(encoding="utf-8"))
+        head = _head(place)
         if head["made_by"] != made_by() and not of_any_version:
             return None
-        findings = from_plain(tuple[Finding, ...], head["findings"])
-        for finding in findings:
-            describe(finding)
+        findings = _findings_of(head)
         return Diagnosis(
             comparison=comparison_id,
             verdict=head["verdict"],
@@ -65,3 +64,23 @@ def read(folder: Path, comparison_id: str, *, of_any_version: bool = False) -> D
             not_replayed=head["not_replayed"],
         )
     return None
+
+
+def findings(folder: Path, comparison_id: str) -> tuple[Finding, ...]:
+    """The findings kept with a comparison, whatever version made them; none without a diagnosis."""
+    with contextlib.suppress(OSError, KeyError, ValueError, TypeError):
+        return _findings_of(_head(folder / comparison_id))
+    return ()
+
+
+def _head(place: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((place / _FINDINGS).read_text(encoding="utf-8"))
+    return found
+
+
+def _findings_of(head: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Findings that can all be put in words; they may have come in a bundle from anywhere."""
+    found: tuple[Finding, ...] = from_plain(tuple[Finding, ...], head["findings"])
+    for finding in found:
+        describe(finding)
+    return found

@@ -39,6 +39,11 @@ class Layout:
         return self.root / "comparisons"
 
     @property
+    def reduced(self) -> Path:
+        """Blocks of huge slices; may be removed at any time."""
+        return self.root / "reduced"
+
+    @property
     def jobs(self) -> Path:
         """Progress of running jobs, and one locked file for each live server."""
         return self.root / "jobs"
@@ -50,7 +55,8 @@ class Layout:
 
     def create(self) -> None:
         """Make the folders, readable by their owner only."""
-        for folder in (self.root, self.uploads, self.unpacked, self.comparisons, self.jobs):
+        below = (self.uploads, self.unpacked, self.comparisons, self.reduced, self.jobs)
+        for folder in (self.root, *below):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def secret(self) -> bytes:

@@ -69,6 +69,7 @@ class Thumbnail:
             error_limit=self.error_limit,
             nonfinite=(self.nonfinite[0], self.nonfinite[1], self.nonfinite[2]),
             worst=(self.worst[0], self.worst[1]) if self.worst else None,
+            seen=self.elements,
         )
 
 

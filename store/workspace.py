@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -17,13 +17,14 @@ import sqlalchemy as sa
 from blake3 import blake3
 
 from analysis.compare import compare
+from analysis.views import SliceView, slice_view
 from core.annotations import Annotation, Status
 from core.comparison import Comparison, Judgement, Pair, Settings
 from core.errors import NotHereError
-from core.findings import Diagnosis
+from core.findings import Diagnosis, Finding
 from language import say
 from metrics.engine.place import cache_folder
-from store import catalogue, comparisons, diagnoses, ledgers, thumbnails, tokens
+from store import catalogue, comparisons, diagnoses, ledgers, reduced, thumbnails, tokens
 from store.annotations import Annotations
 from store.cache import Recent, key_of
 from store.catalogue import Catalogue
@@ -32,6 +33,7 @@ from store.confinement import Bounds
 from store.derived import Derived, derived
 from store.diagnosing import find_causes, make_bundle
 from store.jobs import Jobs
+from store.later import Later
 from store.layout import Layout, Owner, is_alive, sweep_owners
 from store.options import Options, from_environment, workspace_root
 from store.records import ComparisonRecord, JobRecord, Origin, RunRecord
@@ -42,7 +44,7 @@ from store.uploads import Received, Uploads
 from store.workers import Workers
 
 T = TypeVar("T")
-_ASKED = ("store.tasks", "analysis.views")  # imported by workers before the first task comes
+_ASKED = ("store.tasks", "store.reduced")  # imported by workers before the first task comes
 _COMPARING = ("store.comparing",)
 _KEPT_COMPARISONS = 4
 _KEPT_ANSWERS = 64
@@ -63,6 +65,7 @@ class Workspace:
         bounds = self._bounds()
         self._questions = Workers(self._options.questions, bounds, preload=_ASKED)
         self._comparing = Workers(self._options.comparisons, bounds, preload=_COMPARING)
+        self._background = Workers(1, bounds, preload=_ASKED)  # started when it is needed
         self._runs = Runs(
             self._layout, self._catalogue, self._questions, self._options, self._owner
         )
@@ -79,8 +82,10 @@ class Workspace:
         self.uploads = Uploads(self._layout.uploads)
         self._comparisons: Recent[Comparison] = Recent(_KEPT_COMPARISONS)
         self._diagnoses: Recent[Diagnosis] = Recent(_KEPT_COMPARISONS)
+        self._findings: Recent[tuple[Finding, ...]] = Recent(_KEPT_COMPARISONS)
         self._derived: Recent[Derived] = Recent(_KEPT_COMPARISONS)
         self._answers: Recent[Any] = Recent(_KEPT_ANSWERS)
+        self._later = Later()
         self._tidy()
 
     def __enter__(self) -> Self:
@@ -213,6 +218,12 @@ class Workspace:
         """
         return self._diagnoses.get(comparison_id, lambda: self._diagnosed(comparison_id))
 
+    def findings(self, comparison_id: str) -> tuple[Finding, ...]:
+        """The findings that are kept with a comparison; none where it was never diagnosed."""
+        return self._findings.get(
+            comparison_id, lambda: diagnoses.findings(self._layout.comparisons, comparison_id)
+        )
+
     def bundle(self, comparison_id: str, tensor: str) -> bytes:
         """The repro bundle of the operator call that made a tensor of the reference."""
         where = {"folder": str(self._layout.comparisons), "kept": comparison_id}
@@ -264,20 +275,75 @@ class Workspace:
         NotHereError when a dump is gone, ExplorerError when the worker crashed, ran out of memory
         or took too long.
         """
-        dumps = [self._dump(comparison_id, side) for side in ("reference", "candidate")]
+        dumps, pair = self._asked_about(comparison_id, arguments)
 
         def answer() -> Any:
             what = say("read {label} and {label2}", label=dumps[0].label, label2=dumps[1].label)
             limit = self._options.ask_s
-            pair = self._adapted_pair(comparison_id, arguments.get("reference_id"))
             return self._questions.call(
                 what, call, function, *dumps, arguments, pair, timeout_s=limit
             )
 
-        asked = f"{function.__module__}.{function.__qualname__}"
-        key = key_of(comparison_id, asked, *sorted(arguments.items()))
+        key = key_of(comparison_id, _named(function), *sorted(arguments.items()))
         result: T = answer() if key is None else self._answers.get(key, answer)
         return result
+
+    def ask_later(
+        self, comparison_id: str, function: Callable[..., T], **arguments: Any
+    ) -> T | None:
+        """As `ask`, for what takes long: None while a worker in the background is at it.
+
+        Ask again to hear the answer. Other questions do not wait for it.
+        """
+        return self._asked_later(comparison_id, function, arguments)
+
+    def _asked_later(
+        self,
+        comparison_id: str,
+        function: Callable[..., T],
+        arguments: Mapping[str, Any],
+        still: Callable[[T], bool] = lambda _answer: True,
+    ) -> T | None:
+        dumps, pair = self._asked_about(comparison_id, arguments)
+        limit = self._options.describe_s
+        found: T | None = self._later.get(
+            (comparison_id, _named(function), *sorted(arguments.items())),
+            f"read {dumps[0].label} and {dumps[1].label}",
+            lambda: self._background.schedule(
+                call, function, *dumps, arguments, pair, timeout_s=limit
+            ),
+            still=still,
+        )
+        return found
+
+    def slice_view(
+        self, comparison_id: str, *, whole: str, huge: bool, **arguments: Any
+    ) -> SliceView:
+        """`analysis.views.slice_view` of the pair; of a huge one at first a glance.
+
+        `whole` is the selection with its windows open: every element of it is read once in the
+        background, and every picture of it is made of what is kept of that.
+        """
+        if not huge:
+            return self.ask(comparison_id, slice_view, **arguments)
+        asked = arguments | {"selection": whole}
+        file = str(reduced.file_of(self._layout.reduced, comparison_id, asked))
+        ready = self._asked_later(
+            comparison_id,
+            reduced.reduce_slice,
+            {"file": file, **asked},
+            still=lambda kept: Path(kept).exists(),  # others may have needed its room
+        )
+        if ready is None:
+            return self.ask(comparison_id, slice_view, glance=True, **arguments)
+        names = {k: v for k, v in arguments.items() if k not in ("dtype", "rms")}
+        return self.ask(comparison_id, reduced.reduced_view, file=file, **names)
+
+    def _asked_about(
+        self, comparison_id: str, arguments: Mapping[str, Any]
+    ) -> tuple[tuple[Dump, Dump], Pair | None]:
+        dumps = (self._dump(comparison_id, "reference"), self._dump(comparison_id, "candidate"))
+        return dumps, self._adapted_pair(comparison_id, arguments.get("reference_id"))
 
     def _diagnosed(self, comparison_id: str) -> Diagnosis:
         folder = self._layout.comparisons
@@ -319,6 +385,7 @@ class Workspace:
         self._jobs.close()
         self._questions.close()
         self._comparing.close()
+        self._background.close()
         self._catalogue.close()
         self._owner.release()
 
@@ -339,7 +406,15 @@ class Workspace:
                 str(cache_folder()),  # readable only: its code also runs outside the workers
             ),
             writable=tuple(
-                map(str, (self._layout.comparisons, self._layout.jobs, self._layout.unpacked))
+                map(
+                    str,
+                    (
+                        self._layout.comparisons,
+                        self._layout.jobs,
+                        self._layout.unpacked,
+                        self._layout.reduced,
+                    ),
+                )
             ),
             private=str(self._layout.root),
             nbytes=self._options.memory,
@@ -387,6 +462,10 @@ class Workspace:
         )
         with self._catalogue.reading() as connection:
             return list(connection.execute(query).scalars())
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def default() -> Workspace:

@@ -24,6 +24,7 @@ from core.findings import Diagnosis, Finding, Hypothesis, Replay
 from core.runs import Problem
 from core.stats import PairStats
 from core.tensors import TensorInfo
+from language import say
 from metrics import pair_stats
 from store.records import ComparisonRecord, JobRecord, RunRecord
 
@@ -71,7 +72,12 @@ def comparison(names: list[str] | None = None, **changes: Any) -> Comparison:
     """Every operator's output as a pair; the last pair is uncompared."""
     names = operators() if names is None else names
     pairs = [pair(tensor(name, order)) for order, name in enumerate(names)]
-    pairs.append(pair(tensor("model.kv_cache", len(names)), "shapes differ: 8 and 16"))
+    pairs.append(
+        pair(
+            tensor("model.kv_cache", len(names)),
+            say("shapes differ: {shape} against {theirs}", shape="8", theirs="16"),
+        )
+    )
     sides = {
         "reference": {"framework": "torch 2.6.0", "device": "GPU, 80 GB", "seed": "0"},
         "candidate": {"framework": "torch 2.6.0", "device": "XPU, 64 GB", "dtype_policy": "bf16"},
@@ -111,10 +117,12 @@ def judgement(compared: Comparison) -> Judgement:
         inherited=tuple(row[2] for row in rows),
         added=tuple(row[3] for row in rows),
         verdicts=verdicts,
-        sentence=f"The two runs part at {FAULT}: 113× the rounding floor."
+        sentence=say(
+            "The two runs part at {place}: {times} the rounding floor.", place=FAULT, times="113×"
+        )
         if found
         else "The two runs agree to rounding.",
-        detail="Its inputs are equal on both sides.",
+        detail=say("Its inputs are equal on both sides."),
         floor_kinds=tuple("depth" for _ in rows),
     )
 
@@ -220,6 +228,10 @@ class FakeWorkspace:
     def diagnosis(self, comparison_id: str) -> Diagnosis:
         compared = self.comparison(comparison_id)
         return self.found.get(comparison_id) or diagnosis(compared)
+
+    def findings(self, comparison_id: str) -> tuple[Finding, ...]:
+        kept = self.found.get(comparison_id)
+        return kept.findings if kept else ()
 
     def siblings(self, comparison_id: str) -> list[ComparisonRecord]:
         self.comparison(comparison_id)

@@ -79,6 +79,11 @@ class Server:
         self.kill()
         self.start()
 
+    def cpu_s(self) -> float:
+        """Processor time of the server process so far, without its workers."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def rss_mb(self) -> float:
         """Resident memory of the server process itself, without its workers."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()

@@ -15,6 +15,7 @@ from analysis.adapt.runs import adapted
 from analysis.compare import compare
 from analysis.table import pair_table
 from analysis.verdict import judge
+from analysis.views import SliceView, slice_view
 from core.annotations import Annotation
 from core.comparison import Comparison, Judgement
 from core.errors import NotHereError
@@ -93,6 +94,15 @@ class MemoryWorkspace:
             if pair.reference.id == arguments.get("reference_id"):
                 runs = adapted(*runs, pair)
         return function(*runs, **arguments)
+
+    def ask_later(self, comparison_id: str, function: Callable[..., Any], **arguments: Any) -> Any:
+        return self.ask(comparison_id, function, **arguments)
+
+    def slice_view(
+        self, comparison_id: str, *, whole: str, huge: bool, **arguments: Any
+    ) -> SliceView:
+        assert not huge, whole
+        return self.ask(comparison_id, slice_view, **arguments)
 
 
 def workspace_of(a: Mapping[str, Array], b: Mapping[str, Array]) -> MemoryWorkspace:

@@ -64,7 +64,7 @@ def test_a_short_axis_is_bars_with_the_floor_as_a_band_and_a_long_one_a_line():
     assert chart.layout.yaxis.ticktext[-1].endswith("×")
     long = axis_curve(profile(np.full(5000, 0.01), np.ones(5000)))
     chart = axis_profile(long, name="token", floor=0.0, theme=LIGHT)
-    assert chart.data[0].mode == "lines"
+    assert chart.data[0].mode == "lines+markers"
     assert len(chart.data[0].y) <= 2000
     assert not chart.layout.shapes
 
@@ -80,7 +80,7 @@ def test_a_profiles_title_names_what_stands_out():
     error = np.full(64, 0.01)
     error[12] = 1.0
     assert title("token", concentration(profile(error, np.ones(64)))) == (
-        "By token: 12 stands out, 100× the median"
+        "By token: 12 carries 99.4 % of the error energy"
     )
     assert title("head", concentration(profile(np.ones(64), np.ones(64)))) == "By head: even"
     assert title("head", None) == "By head: not kept, the axis is too long"

@@ -1,5 +1,6 @@
 """Compiled code on disk: nobody loads what other sources or other types left there."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from metrics.engine.jit import kernel
 
 def multiplying(factor: int) -> Callable[..., Any]:
     """A kernel whose source changes while its name stays."""
-    space: dict[str, Any] = {"__name__": "metrics.engine.scratch"}
+    space: dict[str, Any] = {"__name__": kept.__name__}
     exec(compile(f"def multiplied(x):\n    return x * {factor}", __file__, "exec"), space)
     multiplied: Callable[..., Any] = space["multiplied"]
     return kernel(multiplied)
@@ -65,3 +66,19 @@ def test_old_versions_are_forgotten(folder: Path, monkeypatch: pytest.MonkeyPatc
         assert multiplying(n)(1) == n
     assert len(list(folder.iterdir())) == kept._VERSIONS
     assert multiplying(99)(1) == kept._VERSIONS + 2
+
+
+def imported_by(module: str) -> set[str]:
+    tree = ast.parse((Path(kept.__file__).parent / f"{module}.py").read_text())
+    sources = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+    names = {f"{n.module}.{a.name}" for n in sources for a in n.names}
+    names |= {n.module or "" for n in sources}
+    parts = {name.split(".")[2] for name in names if name.startswith("metrics.engine.")}
+    return parts - ({"kept"} if module == "jit" else set())
+
+
+def test_no_kernel_is_made_of_what_its_stamp_leaves_out() -> None:
+    every = {path.stem for path in Path(kept.__file__).parent.glob("*.py")}
+    kernels = every - kept.AROUND
+    assert every >= kept.AROUND
+    assert not {m: imported_by(m) & kept.AROUND for m in kernels if imported_by(m) & kept.AROUND}

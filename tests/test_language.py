@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from babel.messages import Catalog
 from babel.messages.pofile import write_po
 
 import language
-from language import _, n_, say, told
+from core.errors import ExplorerError
+from language import Said, _, day, listing, n_, say, sentences, told
 from language import catalogue as kept
-from store.jsonable import from_plain, to_plain
+from store.jsonable import from_plain, from_text, to_plain, to_text
 
 
 @pytest.fixture
@@ -72,3 +74,55 @@ def test_values_are_never_taken_for_templates() -> None:
 def test_an_unknown_language_is_english() -> None:
     language.use("xx")
     assert language.current() == "en"
+
+
+def test_a_text_is_kept_as_text_and_can_be_said_again() -> None:
+    text = say("{name} is cut off.", name=say("in {place}", place="a|b"))
+    again = from_text(to_text(text))
+    assert again == text
+    assert isinstance(again, Said)
+    assert from_text(to_text("plain")) == "plain"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        '\x1f{"said":"{x.__class__.__init__}","values":{"x":1}}',
+        '\x1f{"said":"{x:>99999999999}","values":{"x":1}}',
+        '\x1f{"said":"{x!r:{y}}","values":{"x":1,"y":"9"}}',
+        "\x1f{",
+        "\x1f[]",
+    ],
+)
+def test_a_kept_text_that_was_never_ours_is_shown_as_it_is(kept: str) -> None:
+    assert not isinstance(from_text(kept), Said)
+
+
+def test_sentences_and_lists_are_strung_as_the_language_does() -> None:
+    assert sentences(["One.", "", say("Two.")]) == "One. Two."
+    assert listing(["a", "b", "c"]) == "a, b, c"
+    assert sentences([]) == ""
+    language.use("zh")
+    try:
+        assert told(listing(["a", "b", "c"])) == "a、b、c"
+    finally:
+        language.use("en")
+
+
+def test_days_are_written_as_the_language_does() -> None:
+    assert day(date(2024, 11, 27)) == "27 Nov 2024"
+    language.use("zh")
+    try:
+        assert day(date(2024, 11, 27)) == "2024年11月27日"
+    finally:
+        language.use("en")
+
+
+def test_an_error_says_its_message_again_also_from_its_text() -> None:
+    error = ExplorerError(say("Choose a folder that is not empty."), say("Check the path."))
+    language.use("zh")
+    try:
+        assert told(str(error)) == "请选择非空的文件夹。请检查路径。"
+    finally:
+        language.use("en")
+    assert str(error) == "Choose a folder that is not empty. Check the path."

@@ -17,7 +17,7 @@ from language.collect import collected
 
 # Messages that are the same in Chinese: names, units, symbols.
 SAME = re.compile(
-    r"[\W\d_]*|(?:\W|\{[^{}]*\}|NaN|Inf|PSI|SQNR|Wasserstein-1|ulp|[Ss]lot|dtype|[Ss]tep|[Rr]ank|p)*"
+    r"[\W\d_]*|(?:\W|\{[^{}]*\}|NaN|Inf|PSI|SQNR|Wasserstein-1|ulp|[Ss]lot|dtype|[Ss]tep|[Rr]ank|batch|token|head|p)*"
 )
 CHINESE = "\u4e00-\u9fff"
 LATIN = "A-Za-z0-9"

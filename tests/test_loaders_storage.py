@@ -231,3 +231,23 @@ def test_leaving_early_ends_the_threads() -> None:
     assert [t for t in threading.enumerate() if t.name.startswith("reading")]
     arrays.close()  # type: ignore[attr-defined]
     assert not [t for t in threading.enumerate() if t.name.startswith("reading")]
+
+
+def test_small_tensors_read_one_after_another_are_their_own_and_notice_a_change(
+    tmp_path: Path,
+) -> None:
+    """They come from stretches of 256 KB that are read once; some lie across two of them."""
+    values = np.random.default_rng(0).standard_normal((300, 1000)).astype(np.float32)
+    with h5py.File(tmp_path / "many.h5", "w") as file:
+        for n, each in enumerate(values):
+            file[f"t{n}"] = each
+    run = open_run(tmp_path)
+    for n, each in enumerate(values):
+        assert same_bits(np.concatenate(list(run.chunks(f"t{n}"))), each)
+    with (tmp_path / "many.h5").open("r+b") as file:
+        file.truncate(100_000)
+    with pytest.raises(RefusedError, match="changed since"):
+        next(iter(run.chunks("t299")))
+    (tmp_path / "many.h5").unlink()
+    with pytest.raises(RefusedError, match="can no longer be read"):
+        next(iter(run.chunks("t299")))

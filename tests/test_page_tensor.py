@@ -8,6 +8,7 @@ import pytest
 from memory_workspace import COUNT, EMPTY, FAULT, ODD, RESHAPED, SCALAR
 from streamlit_fixture import html_of, navigation_mode, open_page
 
+from analysis import selection, views
 from analysis.selection import parse
 from core.errors import NotHereError
 from store import thumbnails, workspace
@@ -123,7 +124,7 @@ def test_without_its_dumps_a_comparison_still_shows_what_it_measured(kept, monke
     shown = html_of(page)
     assert not page.exception
     assert shown.count("The dump of gpu is gone.") == 2
-    assert len(page.get("plotly_chart")) == 5
+    assert len(page.get("plotly_chart")) == 9
 
 
 def test_without_its_dumps_the_saved_picture_stands_for_the_slice(kept, monkeypatch):
@@ -154,8 +155,8 @@ def test_a_picked_element_is_shown_with_its_bits(kept):
 def test_values_ulps_and_every_long_axis_have_a_chart(kept, scale):
     page = open_page("tensor", c=kept.compared.id, t=FAULT, scale=scale)
     shown = html_of(page)
-    assert len(page.get("plotly_chart")) == 5
-    assert "By axis 2: 7, 2 stand out" in shown
+    assert len(page.get("plotly_chart")) == 9
+    assert "By axis 2: 7, 2 carry" in shown
     assert "Ulp error (bfloat16):" in shown
 
 
@@ -181,3 +182,78 @@ def test_neighbours_lead_on_in_execution_order(kept):
 def test_what_the_user_does_in_the_slice_becomes_a_selection(act, sel):
     shape = (2, 8, 16)
     assert cut.changed(parse("0, :, :", shape), shape, act).text(shape) == sel
+
+
+def test_an_index_can_be_typed_and_a_negative_one_is_explained(kept):
+    page = open_page("tensor", c=kept.compared.id, t=FAULT, el="1, 3, -9")
+    shown = html_of(page)
+    assert "1, 3, -9 counts from the end: this is [1, 3, 7]." in shown
+    assert "[1, 3, 7]" in shown[: shown.index("Where the error lies")]
+    page.text_input(key="typed-element").set_value("[0, 1, 2]").run()
+    assert page.query_params["el"] == "0, 1, 2"
+    assert not page.exception
+
+
+@pytest.mark.parametrize(
+    ("el", "said"), [("1, 3", "has 2 items"), ("0, 0, 16", "does not fit axis 2"), ("x", "items")]
+)
+def test_an_index_that_fits_nothing_is_explained_and_the_slice_stays(kept, el, said):
+    page = open_page("tensor", c=kept.compared.id, t=FAULT, el=el)
+    assert said in html_of(page)
+    assert not page.exception
+    names = [e.proto.component_name for e in page.get("bidi_component")]
+    assert any(name.endswith("px_slices") for name in names)
+
+
+def test_another_tolerance_is_counted_without_a_new_pass_and_stands_in_the_address(kept):
+    page = open_page("tensor", c=kept.compared.id, t=FAULT)
+    own = next(p for p in kept.compared.pairs if p.reference.id == FAULT)
+    words = f"{own.stats.mismatches} of 256 elements are outside"
+    assert words in html_of(page)
+    page.select_slider(key="what-if-atol").set_value("1e0").run()
+    assert page.query_params["atol"] == "1e0"
+    assert "elements would be outside" in html_of(page)
+    stale = open_page("tensor", c=kept.compared.id, t=FAULT, rtol="0.3333")
+    assert "The link asks for rtol 0.3333, which is not a step." in html_of(stale)
+
+
+def test_the_format_lens_stands_beside_the_error_that_was_measured(kept):
+    shown = html_of(open_page("tensor", c=kept.compared.id, t=FAULT))
+    lens = shown[shown.index("If the candidate had only been rounded to") :]
+    assert lens.index("bf16") < lens.index("e4m3 tensor") < lens.index("as measured")
+    bf16 = lens[lens.index("<span>bf16") :]
+    assert bf16.index("<span>0</span>") < bf16.index("e4m3")  # it holds bf16 values already
+
+
+@pytest.mark.parametrize("name", [SCALAR, COUNT, ODD])
+def test_every_kind_of_tensor_has_its_further_charts(kept, name):
+    page = open_page("tensor", c=kept.compared.id, t=name, scale="exponent", log="1", full="1")
+    assert not page.exception
+    assert "Distributions in detail" in html_of(page)
+
+
+def test_a_click_on_a_profile_leads_into_that_slice():
+    part = parse("0, :, :", (2, 8, 64))
+    assert selection.at(part, (2, 8, 64), 0, 1).text((2, 8, 64)) == "1, :, :"
+    assert selection.at(part, (2, 8, 64), 2, 5).text((2, 8, 64)) == "0, :, 0:22"
+    assert selection.at(part, (2, 8, 64), 2, 63).text((2, 8, 64)) == "0, :, 47:64"
+
+
+def test_a_huge_slice_is_shown_at_a_glance_while_it_is_read(kept, monkeypatch):
+    asked = []
+
+    def slice_view(comparison_id, *, whole, huge, **arguments):
+        asked.append((whole, huge))
+        return kept.ask(comparison_id, views.slice_view, glance=True, height=2, **arguments)
+
+    monkeypatch.setattr(kept, "slice_view", slice_view)
+    monkeypatch.setattr(cut, "DIRECT", 20)
+    monkeypatch.setattr(kept, "ask_later", lambda *_args, **_more: None)
+    page = open_page("tensor", c=kept.compared.id, t=FAULT, sel="0, :, :")
+    shown = html_of(page)
+    assert not page.exception
+    assert asked[0] == ("0, :, :", True)
+    assert "All 128 elements are being read for exact block maxima" in shown
+    rows = shown[shown.index("Worst elements") :]
+    assert "the next ones are being looked for among all elements" in rows
+    assert "[1, 3, 7]" in rows  # the one that the statistics know

@@ -19,7 +19,7 @@ from test_store_comparisons import bits
 
 from analysis.compare import compare
 from analysis.progress import Progress
-from analysis.views import slice_view
+from analysis.views import SliceView, slice_view
 from core.comparison import Comparison, Settings, Tolerance
 from core.errors import CompareError, ExplorerError, LoadError, NotHereError
 from core.runs import Run
@@ -430,6 +430,28 @@ def test_a_transposed_pair_is_kept_and_read_as_it_was_compared(
         job.comparison_id, slice_view, selection=":, :", dtype="float32", rms=1.0, **names
     )
     assert np.array_equal(seen.images.candidate, values)
+
+
+def test_a_huge_slice_is_a_glance_until_a_worker_has_read_all_of_it(
+    shared: tuple[Workspace, str, Path],
+) -> None:
+    workspace, comparison_id, folder = shared
+    tensor = workspace.comparison(comparison_id).pairs[0].reference
+    asked = {"reference_id": tensor.id, "candidate_id": tensor.id, "selection": ":, :",
+             "dtype": "float32", "rms": 1.0}  # fmt: skip
+    direct = workspace.slice_view(comparison_id, whole=":, :", huge=False, **asked)
+
+    def look() -> SliceView:
+        return workspace.slice_view(comparison_id, whole=":, :", huge=True, **asked)
+
+    reduced = folder / "w" / "reduced"
+    eventually(lambda: look() is not None and list(reduced.glob("*.npz")))
+    (kept,) = reduced.glob("*.npz")
+    seen = look()
+    assert seen.seen == seen.elements == 64
+    assert np.nanmax(np.abs(seen.images.error)) == np.nanmax(np.abs(direct.images.error))
+    kept.unlink()  # another slice needed its room
+    eventually(lambda: look() is not None and kept.exists())
 
 
 def test_questions_run_in_another_process_and_equal_ones_are_asked_once(

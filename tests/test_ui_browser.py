@@ -184,6 +184,29 @@ def test_slash_finds_a_module(page: Page, overview: str) -> None:
     page.wait_for_url(re.compile(r"/layers\?.*at=model\.layers\.2\.self_attn\.rotary_emb"))
 
 
+def test_what_is_no_name_filters_the_list(page: Page, overview: str) -> None:
+    show(page, overview)
+    page.keyboard.press("/")
+    page.keyboard.type("silu rounding")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/layers\?.*q=silu"))
+    expect(page.locator(".px-condition")).to_contain_text("silu rounding", timeout=PATIENT)
+
+
+def test_keys_walk_the_tour_and_leave_it(page: Page, overview: str) -> None:
+    show(page, f"{overview}&tour=3")
+    expect(page.locator(".px-tour")).to_contain_text("Step 3 of 10")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile(r"/overview\?.*tour=4"))
+    expect(page.locator(".px-tour")).to_contain_text("Step 4 of 10", timeout=PATIENT)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(re.compile(r"tour=3"))
+    expect(page.locator(".px-tour")).to_contain_text("Step 3 of 10", timeout=PATIENT)
+    page.keyboard.press("Escape")
+    page.wait_for_url(overview)
+    expect(page.locator(".px-tour")).to_have_count(0, timeout=PATIENT)
+
+
 def test_a_stale_link_offers_the_runs_page(page: Page) -> None:
     page.goto("/overview?c=gone")
     expect(page.get_by_role("alert")).to_contain_text("gone", timeout=PATIENT)
@@ -237,8 +260,8 @@ def test_every_selector_of_the_style_sheet_matches_something(
     tensor = page.locator(".px-next .px-go").first.get_attribute("href")
     further = [f"{name}?{query}" for name in ("findings", "formats", "many", "matching", "report")]
     addresses = [
-        f"layers?{query}", f"layers?{query}&at=model.layers", f"drift?{query}", tensor, *further,
-        f"findings?{query}&present=1",
+        f"layers?{query}", f"layers?{query}&at=model.layers&q=mlp", f"drift?{query}", tensor,
+        *further, f"findings?{query}&present=1", f"overview?{query}&slots=both&tour=3",
     ]  # fmt: skip
     for address in addresses:
         page.goto(f"/{address}")

@@ -11,6 +11,7 @@ from streamlit_fixture import asked_to_go, html_of, navigation_mode, open_page
 
 from core.coverage import Coverage, ModuleCount, Oddity, Share
 from store import workspace
+from ui import context
 
 pytestmark = pytest.mark.usefixtures("navigation_mode")
 __all__ = ["navigation_mode"]
@@ -161,3 +162,43 @@ def test_a_comparison_of_nothing_still_has_a_page(kept: fakes.FakeWorkspace) -> 
     page = open_page("overview", c="c0ffee")
     assert not page.exception
     assert "Coverage" in html_of(page)
+
+
+def test_side_and_confidence_stand_beside_the_verdict(kept: fakes.FakeWorkspace) -> None:
+    found = (fakes.finding(confidence=0.98, side="candidate", verdict="fault"),)
+    kept.found["c0ffee"] = fakes.diagnosis(fakes.comparison(), findings=found)
+    shown = html_of(open_page("overview", c="c0ffee"))
+    assert "Fault in the candidate" in shown
+    assert "confidence 98 %" in shown
+
+
+@pytest.mark.usefixtures("kept")
+def test_inputs_stand_on_the_path_where_they_are_asked_for() -> None:
+    page = open_page("overview", c="c0ffee", slots="both")
+    assert not page.exception
+
+
+@pytest.mark.usefixtures("kept")
+def test_there_are_always_five_places_to_look_at() -> None:
+    shown = html_of(open_page("overview", c="c0ffee"))
+    listed = shown[shown.index('class="px-next"') :]
+    assert listed[: listed.index("</ol>")].count("<li>") == 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "opened"),
+    [
+        ("model.layers.2.self_attn.rope", ("layers", "at", "model.layers.2.self_attn.rope")),
+        ("model.layers.2", ("layers", "at", "model.layers.2")),
+        ("2.self_attn.ro", ("layers", "at", "model.layers.2.self_attn.rope")),
+        ("self_attn", ("layers", "q", "self_attn")),
+        ("rope fault", ("layers", "q", "rope fault")),
+        (
+            "step0/rank0/lm_head/forward_output.0",
+            ("tensor", "t", "step0/rank0/lm_head/forward_output.0"),
+        ),
+    ],
+)
+def test_search_opens_what_is_named_and_filters_by_anything_else(asked, opened) -> None:
+    compared = fakes.comparison()
+    assert context.found(fakes.table(compared, fakes.judgement(compared)), asked) == opened

@@ -290,3 +290,10 @@ def test_boxes_are_sized_by_elements_order_or_error_and_carry_a_metric():
     values = {n.path: n.value for n in tree(table, "", metric=("cosine", 0.0))}
     assert values[""] == 0.3
     assert math.isnan(values["a.y"])
+
+
+def test_many_layers_are_shown_rather_than_the_one_box_that_holds_them():
+    wide = rows(["embed", *blocks(count=90), "head"])
+    nodes = tree(wide, "")
+    assert {n.path for n in nodes if n.leaf} >= {f"model.layers.{i}" for i in range(90)}
+    assert len(nodes) <= 500

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from memory_runs import run_of
 
-from analysis.elementwise import ulps_apart
+from analysis.elementwise import difference, float_values, ulps_apart
 from analysis.selection import default, parse
 from analysis.views import (
     ABSENT,
@@ -111,7 +111,7 @@ def test_blocks_hold_means_of_values_and_peaks_of_errors():
 def test_bands_and_tiles_change_nothing(monkeypatch):
     a, b = noisy((50, 70))
     whole = view(a, b, height=9, width=8)
-    monkeypatch.setattr("analysis.views.BAND", 40)
+    monkeypatch.setattr("analysis.views_cut.BAND", 40)
     banded = view(a, b, height=9, width=8)
     for name in ("reference", "candidate", "error", "relative", "ulps"):
         assert np.array_equal(getattr(whole.images, name), getattr(banded.images, name)), name
@@ -209,6 +209,44 @@ def test_integers_beyond_float64_keep_their_difference():
     a = np.array([[2**60, 2**62]], np.int64)
     seen = view(a, a + 2, dtype="int64")
     assert (seen.images.error == 2).all()
+
+
+FORMATS_HELD = (
+    *("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"),
+)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+@pytest.mark.parametrize("dtype", FORMATS_HELD)
+def test_every_format_gives_the_errors_of_its_elements(dtype, block):
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    rng = np.random.default_rng(4)
+    whole = rng.integers(-9, 9, (12, 30)) if kind.kind != "u" else rng.integers(0, 99, (12, 30))
+    spread = whole if kind.kind in "biu" else whole * np.exp2(rng.integers(-20, 6, (12, 30)))
+    a = spread.astype(kind)
+    b = np.where(rng.random((12, 30)) < 0.5, a, np.roll(a, 1)).astype(kind)
+    if kind.kind not in "biu":
+        a[1, 1], b[2, 2], b[3, 3] = np.nan, np.nan, np.inf
+    if dtype in ("int64", "uint64"):
+        a[0, 0], b[0, 0] = 2**62, 2**62 + 3
+    seen = view(a, b, dtype=dtype, rms=1.0, height=12 // block, width=30 // block)
+    error, x, y = difference(a, b), float_values(a), float_values(b)
+    fine = np.isfinite(x) & np.isfinite(y)
+    with np.errstate(all="ignore"):
+        relative = np.abs(error) / np.maximum(np.maximum(np.abs(x), np.abs(y)), 0.01)
+    apart = ulps_apart(a, b, dtype)
+    for row, column in np.ndindex(seen.images.error.shape):
+        at = np.s_[row * block : (row + 1) * block, column * block : (column + 1) * block]
+        held = fine[at]
+        if not held.any():
+            assert np.isnan(seen.images.error[row, column])
+            continue
+        assert abs(seen.images.error[row, column]) == np.float32(np.abs(error[at][held]).max())
+        assert seen.images.relative[row, column] == np.float32(relative[at][held].max())
+        assert seen.images.ulps[row, column] == np.float32(apart[at][held].max())
+        mean = x[at][np.isfinite(x[at])].mean()
+        assert seen.images.reference[row, column] == pytest.approx(mean, rel=1e-5, abs=1e-9)
 
 
 def test_complex_values_show_magnitudes():

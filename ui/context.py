@@ -20,7 +20,7 @@ from ui.markup import Side, key
 
 TIMES_FLOOR = "times_floor"
 _ALL = {"step": say("all steps"), "rank": say("all ranks")}
-_MOST_NAMES = 3000  # in the finder; more would make every page heavy
+_MOST_NAMES = 1500  # in the finder; more would make every page heavy
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,15 @@ def _open(table: pd.DataFrame) -> None:
 def found(table: pd.DataFrame, asked: str) -> tuple[str, str, str]:
     """Page, parameter and value that show what was asked for.
 
-    A module opens on Layers, a tensor by its id; words filter the list of Layers.
+    A module opens on Layers, also by a part of its path that no other has; a tensor by its id.
+    Anything else filters the list of Layers as words.
     """
-    names = table["operator"].unique()
+    names = [str(name) for name in table["operator"].unique()]
     if asked in names or has_inside(names, asked):
         return "layers", "at", asked
+    alike = [name for name in names if asked in name]
+    if len(alike) == 1:
+        return "layers", "at", alike[0]
     if (table["tensor"] == asked).any():
         return "tensor", "t", asked
     return "layers", "q", asked

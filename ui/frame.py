@@ -19,7 +19,7 @@ from core.comparison import Comparison, Judgement
 from core.errors import ExplorerError, NotHereError
 from language import _
 from store import workspace as store
-from ui import browser, context, style, tools, url
+from ui import browser, context, style, tools, tour, url
 from ui.markup import anchor, muted
 from ui.navigation import current_theme
 
@@ -54,6 +54,7 @@ def page(title: str) -> Iterator[View]:
     with shell():
         views.append(_view())
         url.remember()
+        tour.draw()
     if not views:
         st.stop()  # the edge has explained why
     with _edge():

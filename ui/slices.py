@@ -8,7 +8,7 @@ needs one. What is picked travels apart, so that picking an element does not sen
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ import streamlit as st
 from analysis.selection import Part, Window
 from analysis.views import SliceView
 from charts.tokens import Theme
-from core.numbers import count, error
+from language import _
+from ui.slice_words import help_texts, note, words
 
 _HERE = Path(__file__).parent / "components"
 _component = st.components.v2.component(
@@ -33,12 +34,7 @@ _cursor = st.components.v2.component(
     "px_cursor", js=(_HERE / "cursor.js").read_text(encoding="utf-8")
 )
 
-MODES: Mapping[str, str] = {
-    "floor": "|error| in units of the floor times the tensor's RMS, log scale",
-    "signed": "candidate − reference; where a pixel holds many, the one of largest magnitude",
-    "relative": "|error| / max(|reference|, |candidate|, 1 % of the RMS), log scale",
-    "ulp": "representable values between both, in the coarser format, log scale",
-}
+MODES = ("floor", "signed", "relative", "ulp", "sign")
 # Digits that identify a value of a format; 9 stands for the shortest that reads back as float32.
 _DIGITS = {"bfloat16": 4, "float16": 5, "float8_e4m3fn": 3, "float8_e5m2": 2}
 
@@ -49,8 +45,9 @@ class Scene:
 
     `unit` is what counts as 1x in the view × floor, None where the format has no floor;
     `relative_from` the relative error at which that view's scale begins. `cursor` is the tensor's
-    index of the picked element, `mode` a key of `MODES`. `worst` says whether there is a worst
-    element to go to.
+    index of the picked element, `mode` one of `MODES`. `worst` says whether there is a worst
+    element to go to. `log` bends colours on both sides of zero, `full` lets them reach from the
+    smallest to the largest pixel instead of the middle 99 %.
     """
 
     shape: tuple[int, ...]
@@ -63,6 +60,8 @@ class Scene:
     cursor: tuple[int, ...] | None
     mode: str
     worst: bool
+    log: bool = False
+    full: bool = False
 
 
 def draw(
@@ -71,10 +70,11 @@ def draw(
     """Draws the slice; what the user does calls `on_act`, in a callback.
 
     With one of `{"axis", "index"}` (fix an axis elsewhere), `{"axes": {"down", "across"}}` (show
-    others), `{"window": {"down", "across"}}` (zoom), `{"fit"}`, `{"worst"}`, `{"element"}` or
-    `{"mode"}`.
+    others), `{"window": {"down", "across"}}` (zoom, pan), `{"fit"}`, `{"worst"}`, `{"element"}`,
+    `{"mode"}`, `{"log"}` or `{"full"}`.
     """
-    _cursor(key=f"{key}-cursor", data={"element": scene.cursor, "mode": scene.mode}, height=1)
+    looks = {"element": scene.cursor, "mode": scene.mode, "log": scene.log, "full": scene.full}
+    _cursor(key=f"{key}-cursor", data=looks, height=1)
     _component(
         key=key,
         data=packed(view, scene, theme),
@@ -95,8 +95,8 @@ def packed(view: SliceView, scene: Scene, theme: Theme) -> bytes:
 def names_of_axes(dims: Sequence[str], shape: Sequence[int]) -> tuple[str, ...]:
     """The dump's own names where it has one for each axis, else `axis 0` to `axis n`."""
     if len(dims) == len(shape):
-        return tuple(name or f"axis {i}" for i, name in enumerate(dims))
-    return tuple(f"axis {i}" for i in range(len(shape)))
+        return tuple(name or _("axis {number}", number=i) for i, name in enumerate(dims))
+    return tuple(_("axis {number}", number=i) for i in range(len(shape)))
 
 
 def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
@@ -108,7 +108,10 @@ def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
         "columns": view.columns,
         "block": view.block,
         "elements": view.elements,
+        "exact": view.seen == view.elements,
+        "shown": scene.part.text(scene.shape),
         "limits": [_finite(limit) for limit in view.limits],
+        "extent": [_finite(limit) for limit in view.extent],
         "error_limit": view.error_limit,
         "nonfinite": view.nonfinite,
         "shape": scene.shape,
@@ -122,8 +125,8 @@ def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
         "digits": [_DIGITS.get(dtype, 9) for dtype in scene.dtypes],
         "has_worst": scene.worst,
         "note": note(view),
-        "summary": f"Largest error at {list(view.worst)}." if view.worst else "No error.",
-        "help": MODES,
+        "help": help_texts(),
+        "words": words(view, ulp_dtype=scene.ulp_dtype),
         "colours": {
             name: getattr(theme, name)
             for name in ("fault", "bg", "text", "line_strong", "surface_2")
@@ -134,28 +137,6 @@ def _header(view: SliceView, scene: Scene, theme: Theme) -> dict[str, Any]:
             "ember": theme.ember,
         },
     }
-
-
-def note(view: SliceView) -> str:
-    """What the images leave out or merge, in words."""
-    parts = []
-    if view.block != (1, 1):
-        down, across = view.block
-        parts.append(
-            f"A pixel is {count(down)} × {count(across)} elements: mean of values, largest error."
-        )
-    low, high = view.limits
-    if np.isfinite(low):
-        parts.append(f"Value scale {error(low)} to {error(high)} (0.5 to 99.5 %).")
-    if any(view.nonfinite):
-        a, b, unshared = view.nonfinite
-        rest = f"{count(unshared)} not shared (solid)" if unshared else "all shared (hatched)"
-        parts.append(
-            f"Non-finite: {count(a)} in the reference, {count(b)} in the candidate, {rest}."
-        )
-    if view.complex:
-        parts.append("Complex values: magnitudes are shown.")
-    return " ".join(parts) if view.elements else "The tensor has no elements."
 
 
 def _window(window: Window | None) -> dict[str, int] | None:

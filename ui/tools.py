@@ -46,6 +46,8 @@ def help_rows() -> Sequence[tuple[str, str]]:
         ("w", _("cursor to the worst element")),
         ("[  ]", _("previous, next slice")),
         ("← ↑ → ↓", _("move the cursor by an element")),
+        ("⇧ ← ↑ → ↓", _("move the view by a quarter")),
+        ("+  −  0", _("zoom in, zoom out, whole slice")),
         ("y", _("copy the link")),
         ("p", _("present the findings")),
         ("esc", _("leave the presenter")),

@@ -52,9 +52,15 @@ def mapping_text(comparison: Comparison, form: Form = "csv") -> str:
     return written.getvalue()
 
 
-def mapping_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
-    """The rows of the mapping file by column, for a table that can be edited."""
-    yield from map(_of_pair, comparison.pairs)
+def mapping_rows(
+    comparison: Comparison, pairs: Sequence[int] | None = None
+) -> Iterator[dict[str, str]]:
+    """The rows of the mapping file by column, for a table that can be edited.
+
+    Those of some `pairs` only, where they are named, and of what is in one run only.
+    """
+    chosen = comparison.pairs if pairs is None else (comparison.pairs[n] for n in pairs)
+    yield from map(_of_pair, chosen)
     for tensor in comparison.unmatched_reference:
         yield _alone(tensor, "reference")
     for tensor in comparison.unmatched_candidate:

@@ -11,13 +11,14 @@ from h5py import h5s
 
 from core.runs import Problem
 from loaders.encoding import Encoding
+from loaders.file_bytes import FileBytes
 from loaders.hdf5.attributes import attributes_of, text_of
 from loaders.hdf5.places import Place
 from loaders.hdf5.sources import OwnTiles
 from loaders.hdf5.storage import Budget, Storage, refuse_elsewhere
 from loaders.hdf5.types import encoding_of
 from loaders.part import Source
-from loaders.stretches import Contiguous, FileBytes, Unwritten
+from loaders.stretches import Contiguous, Unwritten
 
 _DTYPE_NAMES = ("dtype", "orig_dtype", "logical_dtype")
 

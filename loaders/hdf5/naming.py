@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from core.records import changed
 from core.tensors import TensorInfo
 from loaders.hdf5.attributes import number_of
 from loaders.hdf5.datasets import Dataset
@@ -24,7 +24,7 @@ def plain_naming(dataset: Dataset) -> Naming:
     links, attrs = dataset.place.links, dataset.attributes
     plain = path_naming(links, [*dataset.place.file.split("/"), *links[:-1]])
     step, rank = number_of(attrs, "step"), number_of(attrs, "rank")
-    return replace(
+    return changed(
         plain,
         step=step if step is not None else plain.step,
         rank=rank if rank is not None else plain.rank,
@@ -38,7 +38,7 @@ def tensor_of(
     """The tensor that a dataset is, under the meaning of its name."""
     dims = dims_of(dataset.attributes, len(dataset.shape))
     stored = Stored(dataset.shape, dataset.encoding, dataset.source)
-    return stored_tensor(replace(naming, dims=dims), stored, order=order, recorded=recorded)
+    return stored_tensor(changed(naming, dims=dims), stored, order=order, recorded=recorded)
 
 
 def dims_of(attributes: Mapping[str, Any], axes: int) -> tuple[str, ...]:

@@ -18,10 +18,10 @@ from core.runs import Array, Selection
 from core.selection import axes_of
 from loaders.crew import Order, filled
 from loaders.encoding import Encoding
+from loaders.file_bytes import FileBytes, bytes_at
 from loaders.hdf5.filters import Filter, undone
 from loaders.hdf5.library import library, opened
 from loaders.hdf5.tiles import Box, bands, parts, reaching, restretched, skipped
-from loaders.stretches import FileBytes, bytes_at
 
 # A tile by its number: which part of a box it fills, and with which part of itself.
 _Touched = tuple[int, tuple[slice, ...], tuple[slice, ...]]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from language import say
 from loaders.encoding import Encoding
+from loaders.file_bytes import FileBytes
 from loaders.hdf5.filters import FLETCHER32, is_ours, pipeline_of
 from loaders.hdf5.places import Place
 from loaders.hdf5.sources import LibraryTiles, OwnTiles
 from loaders.part import RefusedError, Source
-from loaders.stretches import Contiguous, FileBytes, Unwritten
+from loaders.stretches import Contiguous, Unwritten
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from h5py import h5, h5d, h5g, h5l, h5o, h5p
 
 from core.runs import Problem
 from language import say
+from loaders.file_bytes import FileBytes
 from loaders.hdf5.attributes import attributes_of
 from loaders.hdf5.datasets import Checker, Dataset
 from loaders.hdf5.library import BROKEN, library, opened, refused
@@ -18,7 +19,6 @@ from loaders.hdf5.storage import Budget
 from loaders.hdf5.superblock import superblock_version
 from loaders.names import escaped, natural_key
 from loaders.part import DumpFile, RefusedError
-from loaders.stretches import FileBytes
 
 _LINKS: Mapping[int, tuple[str, str]] = {
     h5l.TYPE_SOFT: ("soft-link", say("it is a soft link, which is not followed.")),

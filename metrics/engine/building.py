@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.moments import Moments, PairMoments
+from core.records import maker_of
 from core.stats import AxisProfile, Extreme, Histogram, PairStats, SideStats
 from core.wide import Wide
 from metrics.engine import layout as at
@@ -15,6 +16,10 @@ from metrics.engine.plan import Plan
 from metrics.engine.workspace import Space
 
 Floats = NDArray[np.float64]
+
+_moments, _pair_moments = maker_of(Moments), maker_of(PairMoments)
+_extreme_at, _axis, _side_stats = maker_of(Extreme), maker_of(AxisProfile), maker_of(SideStats)
+_pair_stats = maker_of(PairStats)
 
 _ADDED = [
     *(at.FINITE, at.NAN_BOTH, at.INF_EQUAL, at.EQUAL, at.FLIPS, at.MISMATCHES),
@@ -32,10 +37,10 @@ def built(
     a, b, e = int(s[at.K_A]), int(s[at.K_B]), int(s[at.K_E])
     of = Wide.of
     n = int(s[at.N])
-    moments = PairMoments(
-        Moments(n, of(s[at.MEAN_A], a), of(s[at.M2_A], 2 * a)),
-        Moments(n, of(s[at.MEAN_B], b), of(s[at.M2_B], 2 * b)),
-        Moments(n, of(s[at.MEAN_E], e), of(s[at.M2_E], 2 * e)),
+    moments = _pair_moments(
+        _moments(n, of(s[at.MEAN_A], a), of(s[at.M2_A], 2 * a)),
+        _moments(n, of(s[at.MEAN_B], b), of(s[at.M2_B], 2 * b)),
+        _moments(n, of(s[at.MEAN_E], e), of(s[at.M2_E], 2 * e)),
         of(s[at.CO_B], a + b),
         of(s[at.CO_E], a + e),
         of(s[at.DOT_B], a + b),
@@ -44,7 +49,7 @@ def built(
         of(s[at.ABS_E], e),
     )
     finite, nan_both, inf_equal = counts[at.FINITE], counts[at.NAN_BOTH], counts[at.INF_EQUAL]
-    return PairStats(
+    return _pair_stats(
         plan.dtype,
         count,
         finite,
@@ -104,7 +109,7 @@ def _first_largest(
 def _extreme(plan: Plan, index: int, values: list[float]) -> Extreme:
     if index < 0:
         return Extreme()
-    return Extreme(values[0], index // plan.parts, values[1], values[2])
+    return _extreme_at(values[0], index // plan.parts, values[1], values[2])
 
 
 def _side(
@@ -123,8 +128,8 @@ def _side(
     moments = shared
     if finite != shared.count:
         k = int(sums[own + 3])
-        moments = Moments(finite, Wide.of(sums[own + 1], k), Wide.of(sums[own + 2], 2 * k))
-    return SideStats(
+        moments = _moments(finite, Wide.of(sums[own + 1], k), Wide.of(sums[own + 2], 2 * k))
+    return _side_stats(
         finite,
         nan,
         plus,
@@ -146,6 +151,6 @@ def _axes(plan: Plan, profile: Floats) -> tuple[AxisProfile, ...]:
     error, reference = int(profile[0, -1]), int(profile[1, -1])
     for length in plan.lengths:
         piece = profile[:, first : first + length]
-        axes.append(AxisProfile(piece[0], piece[1], piece[2], error, reference))
+        axes.append(_axis(piece[0], piece[1], piece[2], error, reference))
         first += length
     return tuple(axes)

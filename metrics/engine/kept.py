@@ -13,6 +13,7 @@ from pickle import loads
 from typing import Any
 
 import numba
+from llvmlite.binding import parse_assembly
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
@@ -20,6 +21,8 @@ from numba.core.serialize import dumps
 from metrics.engine.place import cache_folder
 
 _HERE = Path(__file__).parent
+# Modules around the kernels, which no kernel's module imports.
+AROUND = frozenset({"accumulator", "building", "kept", "place", "plan", "workspace"})
 _VERSIONS = 8  # of one kernel that stay: of other sources, processors, argument types
 
 
@@ -27,13 +30,30 @@ def _stamp() -> str:
     """Hash of all kernel sources: numba itself looks at the file of the outermost function only."""
     digest = hashlib.sha256()
     for source in sorted(_HERE.glob("*.py")):
-        digest.update(source.read_bytes())
+        if source.stem not in AROUND:
+            digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
 # Measures stages, for benchmarks.engine alone: it costs time of its own.
 TIMED = bool(os.environ.get("PX_ENGINE_TIMED"))
 _STAMP = f"{_stamp()} {TIMED} {numba.__version__} {sys.implementation.cache_tag}"
+
+
+def _to_be_run(compiled: Any) -> tuple[Any, ...]:
+    """What a process needs to run a kernel, as `CompileResult._rebuild` takes it.
+
+    Left out is what others would need to compile a kernel into theirs: its code before it became
+    the machine's, and the surroundings of numba's own functions in it, which would be imported.
+    """
+    (name, kind, (machine_code, _)), *middle, surroundings = compiled._reduce()
+    ours = tuple(each for each in surroundings if not _is_of_numba(each))
+    entry = f'@"{compiled.fndesc.llvm_cpython_wrapper_name}" = global i64 0'  # named, so found
+    return ((name, kind, (machine_code, parse_assembly(entry).as_bitcode())), *middle, ours)
+
+
+def _is_of_numba(environment: Any) -> bool:
+    return str(environment.globals["__name__"]).partition(".")[0] == "numba"
 
 
 class KeptCode:
@@ -73,7 +93,7 @@ class KeptCode:
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             try:
-                draft.write_bytes(dumps(compiled._reduce()))
+                draft.write_bytes(dumps(_to_be_run(compiled)))
                 draft.replace(place)
             finally:
                 draft.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.records import maker_of
 from core.stats import Histogram
 from metrics.engine import layout as at
 from metrics.engine import narrow
@@ -29,6 +30,8 @@ _FRESH_COUNTS[[at.SEEN_A, at.SEEN_B]] = 1 << 40
 _FRESH_EXTREMES = np.full(at.EXTREMES, np.nan)
 _FRESH_EXTREMES[[at.WORST, at.ULP, at.MAX_A, at.MAX_B]] = -np.inf
 _FRESH_EXTREMES[[at.MIN_A, at.MIN_B]] = np.inf
+
+_histogram = maker_of(Histogram)
 
 JOINT_ROWS = narrow.TINY_ROWS + narrow.OCTAVES + 1
 _WIDE_BINS = 2112 * 2112 + 4 * 32768 + 256
@@ -68,7 +71,7 @@ class Space:
         found = []
         first = 0
         for end in ends:
-            found.append(Histogram(bins[first:end], tally[first:end]))
+            found.append(_histogram(bins[first:end], tally[first:end]))
             first = end
         small = (zero_a, tiny_a, zero_b, tiny_b)
         if self.histograms:

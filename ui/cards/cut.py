@@ -12,18 +12,23 @@ import streamlit as st
 
 from analysis import selection
 from analysis.selection import Part, Window
-from analysis.views import slice_view
+from analysis.views import HEIGHT, WIDTH
+from analysis.views_cut import DIRECT, elements_of, whole, widened
 from analysis.views_elements import Element, element, worst_elements
 from charts.names import for_html
 from core.comparison import Pair
 from core.errors import ExplorerError, NotHereError, SelectionError
+from core.numbers import count
 from core.stats import PairStats
+from language import _
 from metrics.formats import FORMATS
 from ui import slices, url
-from ui.cards.elements import rows_of
+from ui.cards import inspector
 from ui.cards.tensor import Subject
+from ui.cards.values import names, rms
 from ui.frame import View
-from ui.markup import muted
+
+POLL_S = 1.0
 
 
 @st.fragment  # type: ignore[untyped-decorator]
@@ -49,21 +54,10 @@ def explained() -> Iterator[None]:
         )
 
 
-def worst(view: View, pair: Pair, count: int = 20) -> tuple[Element, ...]:
-    """The worst elements of a pair; recent answers are kept by the workspace."""
-    return view.workspace.ask(view.comparison.id, worst_elements, count=count, **names(pair))
-
-
-def names(pair: Pair) -> dict[str, str]:
-    """What every question about a pair's values names."""
-    dtype = pair.stats.dtype if pair.stats else pair.reference.dtype
-    return {"reference_id": pair.reference.id, "candidate_id": pair.candidate.id, "dtype": dtype}
-
-
-def rms(stats: PairStats) -> float:
-    """Root mean square of the reference's finite values; NaN when there are none."""
-    moments = stats.moments.reference
-    return float((moments.energy / moments.count).sqrt()) if moments.count else math.nan
+def worst(view: View, pair: Pair, most: int = 20) -> tuple[Element, ...] | None:
+    """The worst elements of a pair; of a huge one None while they are being looked for."""
+    ask = view.workspace.ask_later if pair.reference.size > DIRECT else view.workspace.ask
+    return ask(view.comparison.id, worst_elements, count=most, **names(pair))
 
 
 def _draw(view: View, subject: Subject) -> None:
@@ -71,21 +65,60 @@ def _draw(view: View, subject: Subject) -> None:
     if stats is None:
         return
     shape = pair.shape
-    picked = _picked(shape)
-    part = _part(shape, stats, picked)
+    picked, wrong = _asked(shape)
+    part = widened(_part(shape, stats, picked), shape, HEIGHT, WIDTH)
     try:
-        seen = view.workspace.ask(
-            view.comparison.id, slice_view,
-            selection=part.text(shape), rms=rms(stats), **names(pair),
+        seen = view.workspace.slice_view(
+            view.comparison.id, whole=whole(part, shape).text(shape),
+            huge=elements_of(part) > DIRECT, selection=part.text(shape), rms=rms(stats),
+            **names(pair),
         )  # fmt: skip
     except NotHereError as gone:
         _thumbnail(view, subject, stats, gone)
         return
     slices.draw(
         seen, _scene(subject, stats, part, picked), theme=view.theme, key="slice",
-        on_act=lambda act: _act(act, view, pair, part),
+        on_act=lambda act: _act(act, pair, part),
     )  # fmt: skip
-    _element(view, pair, picked)
+    if seen.seen < seen.elements:
+        st.fragment(_waiting, run_every=POLL_S)(view, pair, part)
+    inspector.draw(view, pair, picked, wrong)
+
+
+def _waiting(view: View, pair: Pair, part: Part) -> None:
+    """Looks whether every element was read by now, and draws the page again when they are."""
+    shape, stats = pair.shape, pair.stats
+    if stats is None:
+        return
+    seen = view.workspace.slice_view(
+        view.comparison.id, whole=whole(part, shape).text(shape), huge=True,
+        selection=part.text(shape), rms=rms(stats), **names(pair),
+    )  # fmt: skip
+    if seen.seen == seen.elements:
+        st.rerun()
+    st.html(f'<p class="px-note" role="status">{for_html(_reading(seen.elements), 300)}</p>')
+
+
+def _reading(elements: int) -> str:
+    return _(
+        "All {elements} elements are being read for exact block maxima; this picture is a sample "
+        "until then.",
+        elements=count(elements),
+    )
+
+
+def the_worst(view: View, pair: Pair) -> tuple[Element, ...]:
+    """The one worst element, which the statistics know; empty when there is none."""
+    index = _worst_index(pair.shape, pair.stats) if pair.stats else None
+    if index is None:
+        return ()
+    return (view.workspace.ask(view.comparison.id, element, index=index, **names(pair)),)
+
+
+def part_of(pair: Pair) -> Part:
+    """The slice of a compared pair that is on screen."""
+    assert pair.stats is not None
+    return _part(pair.shape, pair.stats, _asked(pair.shape)[0])
 
 
 def _part(shape: tuple[int, ...], stats: PairStats, picked: tuple[int, ...] | None) -> Part:
@@ -103,13 +136,23 @@ def _worst_index(shape: tuple[int, ...], stats: PairStats) -> tuple[int, ...] | 
     return tuple(int(i) for i in np.unravel_index(at, shape)) if shape else ()
 
 
+def _asked(shape: tuple[int, ...]) -> tuple[tuple[int, ...] | None, str]:
+    """The element the address names, or why it names none."""
+    try:
+        return _picked(shape), ""
+    except SelectionError as error:
+        return None, f"{error.message} {error.hint}"
+
+
 def _picked(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     asked = url.get("el")
     if asked is None:
         return None
     part = selection.parse(asked, shape)
     if part.across is not None:
-        raise SelectionError(f"{asked!r} names more than one element.", "Write one index per axis.")
+        raise SelectionError(
+            _("{asked!r} names more than one element.", asked=asked), _("Write one index per axis.")
+        )
     return part.index(0, 0)
 
 
@@ -133,6 +176,8 @@ def _scene(
         cursor=cursor,
         mode=mode if mode in slices.MODES else "floor",
         worst=stats.equal < stats.count,
+        log=url.get("log") == "1",
+        full=url.get("full") == "1",
     )
 
 
@@ -141,7 +186,7 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
     small = view.workspace.thumbnail(view.comparison.id, subject.number)
     if small is None:
         raise gone
-    words = "This is the small picture that was saved with the comparison."
+    words = _("This is the small picture that was saved with the comparison.")
     st.html(f'<p class="px-note">{for_html(gone.message, 1000)} {words}</p>')
     part = selection.parse(small.selection, subject.pair.shape)
     slices.draw(
@@ -150,25 +195,18 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
     )  # fmt: skip
 
 
-def _element(view: View, pair: Pair, picked: tuple[int, ...] | None) -> None:
-    if picked is None:
-        st.html(f'<p class="px-note">{muted("Click an element to see its bits.")}</p>')
-        return
-    found = view.workspace.ask(view.comparison.id, element, index=picked, **names(pair))
-    st.html(rows_of((found,), pair, unit=math.nan, head="Picked element"))
-
-
-def _act(act: Any, view: View, pair: Pair, part: Part) -> None:
+def _act(act: Any, pair: Pair, part: Part) -> None:
     """Writes what the user did in the slice into the address. In a callback."""
     shape = pair.shape
     if "mode" in act:
         url.put(view=act["mode"])
+    elif "log" in act or "full" in act:
+        url.put(**{name: "1" if on else None for name, on in act.items()})
     elif "element" in act:
         url.put(el=", ".join(str(int(i)) for i in act["element"]))
     elif act.get("worst"):
-        found = worst(view, pair)
-        if found:
-            index = found[0].index
+        index = _worst_index(shape, pair.stats) if pair.stats else None
+        if index is not None:
             url.put(
                 sel=selection.around(part, shape, index).text(shape),
                 el=", ".join(str(i) for i in index),

@@ -9,17 +9,19 @@ from analysis.views_elements import Bits, Element
 from charts.names import for_html
 from core.comparison import Pair
 from core.numbers import UNDEFINED, count, element, error, times_floor
+from language import _, say, told
 from ui import url
 from ui.markup import anchor, table
 
+_APART = say("ulp apart")
 _HEADS = (
-    "reference",
-    "candidate",
-    "error",
-    "× floor",
-    "ulp apart",
-    "reference bits",
-    "candidate bits",
+    say("reference"),
+    say("candidate"),
+    say("error"),
+    say("× floor"),
+    _APART,
+    say("reference bits"),
+    say("candidate bits"),
 )
 
 
@@ -41,14 +43,14 @@ def rows_of(found: Iterable[Element], pair: Pair, *, unit: float, head: str) -> 
         ]
         for each in found
     ]
-    heads = [_spaced(h) if h == "ulp apart" else h for h in heads]
-    return table([head, *heads], rows, numeric=range(1, len(heads) - 1), label=head)
+    shown = [_spaced(told(h)) if h is _APART else told(h) for h in heads]
+    return table([head, *shown], rows, numeric=range(1, len(heads) - 1), label=head)
 
 
 def _index(each: Element, pair: Pair) -> str:
     text = ", ".join(map(str, each.index))
     href = url.link("tensor", t=pair.reference.id, el=text, view=url.get("view"))
-    return anchor(href, f"[{text}]", mono=True, title="show it in the slice")
+    return anchor(href, f"[{text}]", mono=True, title=_("show it in the slice"))
 
 
 def _times(each: Element, unit: float) -> str:
@@ -75,9 +77,10 @@ def _bits(own: Bits | None, other: Bits | None) -> str:
         _field(mine, other.fields[i] if alike and other else mine)
         for i, mine in enumerate(own.fields)
     ]
-    rounded = "" if own.exact else f' title="rounded to {for_html(own.dtype)}; the dump holds more"'
+    rounded = _("rounded to {dtype}; the dump holds more", dtype=own.dtype)
+    hover = "" if own.exact else f' title="{for_html(rounded)}"'
     return (
-        f'<span class="px-mono px-bits"{rounded}><i>{own.hexadecimal}</i> {" ".join(fields)}'
+        f'<span class="px-mono px-bits"{hover}><i>{own.hexadecimal}</i> {" ".join(fields)}'
         f"{'' if own.exact else ' ≈'}</span>"
     )
 

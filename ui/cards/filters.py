@@ -9,21 +9,22 @@ import streamlit as st
 
 from analysis.filters import CHOICES, Filter, from_text, options, to_text
 from charts.names import for_html, plain
-from charts.tokens import MARKS
-from language import _
+from core.words import head, word
+from language import _, say, told
 from ui import url
 from ui.markup import anchor
 
 WORDS, PATTERN = "q", "re"
 PARAMETERS = (WORDS, PATTERN, *CHOICES)
+_EXAMPLE = r"layers\.(1|2)\..*proj"
 _RESTART = ("p", "span")  # what a new filter makes meaningless
 _METHODS: Mapping[str, str] = {
-    "mapping": "your mapping",
-    "exact": "equal names",
-    "normalised": "names by rule",
-    "sequence": "order",
-    "fingerprint": "equal weights",
-    "statistics": "similar values",
+    "mapping": say("your mapping"),
+    "exact": say("equal names"),
+    "normalised": say("names by rule"),
+    "sequence": say("order"),
+    "fingerprint": say("equal weights"),
+    "statistics": say("similar values"),
 }
 
 
@@ -88,10 +89,12 @@ def _templates() -> Mapping[str, str]:
 
 
 def _label(name: str, value: str) -> str:
-    if name == "verdict" and value in MARKS:
-        return _(MARKS[value].word)  # type: ignore[index]
+    if name == "verdict":
+        return told(head(value))
+    if name == "pass":
+        return told(word(value))
     if name == "match" and value in _METHODS:
-        return _(_METHODS[value])
+        return told(_METHODS[value])
     return plain(value, 80)
 
 
@@ -106,7 +109,7 @@ def _pattern(found: Filter) -> None:
     st.session_state["filter-pattern"] = found.pattern
     st.text_input(
         _("Name, as a regular expression"), key="filter-pattern",
-        placeholder=r"layers\.(1|2)\..*proj", on_change=_save, args=(PATTERN, "filter-pattern"),
+        placeholder=_EXAMPLE, on_change=_save, args=(PATTERN, "filter-pattern"),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from core.words import word
 from language import _, told
 from store.records import JobRecord
 from store.workspace import Workspace
-from ui import url
+from ui import tour, url
 from ui.markup import anchor
 
 _POLL_S = 0.5
@@ -23,7 +23,7 @@ _WATCHED = (
 def start(job: JobRecord) -> None:
     """In a callback: shows the job's progress, or its comparison when that was made before."""
     if job.status == "done" and job.comparison_id:
-        url.go_after("overview", c=job.comparison_id)
+        url.go_after("overview", c=job.comparison_id, **tour.after_sample())
         return
     st.session_state.setdefault(_WATCHED, set()).add(job.id)
     url.put(job=job.id)
@@ -60,7 +60,7 @@ def _over(job: JobRecord) -> None:
     if job.status == "done" and job.comparison_id:
         if job.id in watched:
             watched.discard(job.id)
-            url.go("overview", c=job.comparison_id)
+            url.go("overview", c=job.comparison_id, **tour.after_sample())
         st.html(
             f"<p>{for_html(_('Compared.'))} "
             f"{anchor(url.link('overview', c=job.comparison_id), _('Open it'))}</p>"

@@ -12,31 +12,37 @@ from analysis.views_grid import Grid
 from analysis.views_layers import block_grid, metric_grid, place_grid
 from analysis.views_rows import has_inside, worst_first
 from analysis.views_tree import Node, Size, tree
-from charts.heatmap import MOST_ROWS, Colour, Metric, block_heatmap, metric_heatmap, scale_ends
+from charts.heatmap import (
+    HERE,
+    MOST_ROWS,
+    TOTAL,
+    Colour,
+    Metric,
+    block_heatmap,
+    metric_heatmap,
+    scale_ends,
+)
 from charts.icicle import icicle
 from charts.names import for_html
-from language import _
+from core.words import word
+from language import _, say, told
 from metrics import METRICS
 from ui import chart, clicks, url
-from ui.cards.scope import Scope, here
+from ui.cards.scope import METRIC_COLUMNS, Scope, here
 from ui.frame import View
 from ui.markup import anchor, heading
 
-_METRIC_COLUMNS = (
-    "times_floor", "added", "relative_l2", "cosine_distance", "max_abs_error", "ulp_p99",
-    "mismatch_fraction", "nonfinite_mismatch", "js_divergence",
-)  # fmt: skip
-_NAMED = {"added": Metric("added here", 0.0), "times_floor": Metric("total", 0.0)}
+_NAMED = {"added": Metric(HERE, 0.0), "times_floor": Metric(TOTAL, 0.0)}
 _TITLES = {
-    "metric": "Error by module and metric",
-    "layer": "Error by operator and layer",
-    "rank": "Error by place and rank",
-    "step": "Error by place and step",
+    "metric": say("Error by module and metric"),
+    "layer": say("Error by operator and layer"),
+    "rank": say("Error by place and rank"),
+    "step": say("Error by place and step"),
 }
 _SIZES = {
-    "elements": "height = elements",
-    "order": "equal heights in execution order",
-    "added": "height = error added here",
+    "elements": say("height = elements"),
+    "order": say("equal heights in execution order"),
+    "added": say("height = error added here"),
 }
 _TABLE = ["verdict", "operator", "slot", "added", "times_floor", "relative_l2", "cosine_distance"]
 
@@ -45,7 +51,7 @@ def heat(view: View, scope: Scope) -> int:
     """The heat map of the scope with its colour keys and its numbers as a table; its height."""
     by_metric = scope.across == "metric" or (scope.stack is None and scope.across == "layer")
     grid = _grid(view, scope, by_metric=by_metric)
-    title = _(_TITLES["metric" if by_metric else scope.across])
+    title = told(_TITLES["metric" if by_metric else scope.across])
     with st.container(horizontal=True, vertical_alignment="center", key="head-heat"):
         st.html(heading(title, _aside(grid), _all_rows(grid, scope) + _keys(scope, grid, view)))
         chart.as_table(scope.held[_TABLE], key="heat-table")
@@ -78,7 +84,7 @@ def inside(view: View, scope: Scope, *, height: int) -> None:
         size = _size()
         nodes = tree(scope.held, scope.at, size=size, metric=_coloured_by(scope))
         chart.as_table(_boxes(nodes), key="inside-table")
-    head.html(heading(title, _(_SIZES[size])))
+    head.html(heading(title, told(_SIZES[size])))
 
     def opened(path: str) -> None:
         if path == (scope.at or "."):
@@ -114,7 +120,7 @@ def _coloured_by(scope: Scope) -> tuple[str, float] | None:
 
 
 def _boxes(nodes: Sequence[Node]) -> pd.DataFrame:
-    columns = ["path", "elements", "size", "added", "total", "value", "verdict", "inside"]
+    columns = ["path", "elements", "size", "added", say("total"), "value", "verdict", "inside"]
     return pd.DataFrame([[getattr(n, c) for c in columns] for n in nodes], columns=columns)
 
 
@@ -132,7 +138,7 @@ def _grid(view: View, scope: Scope, *, by_metric: bool) -> Grid:
 
 def _columns_title(scope: Scope) -> str:
     if scope.across in ("rank", "step"):
-        return _(scope.across)
+        return told(word(scope.across))
     return scope.stack.prefix.rpartition(".")[2] if scope.stack else ""
 
 
@@ -154,7 +160,7 @@ def _metric_grid(view: View, scope: Scope) -> Grid:
 def _columns(view: View) -> list[str]:
     metric = METRICS.get(view.metric)
     chosen = [view.metric] if metric is not None and metric.ideal is not None else []
-    return list(dict.fromkeys([*_METRIC_COLUMNS, *chosen]))
+    return list(dict.fromkeys([*METRIC_COLUMNS, *chosen]))
 
 
 def _metrics(view: View) -> list[Metric]:
@@ -196,7 +202,7 @@ def _keys(scope: Scope, grid: Grid, view: View) -> str:
     if scope.colour in METRICS:
         metric = _metric(scope)
         ramp = _ramp(theme.inherited, 96)
-        return f"<span>{for_html(_(metric.label))} {ramp} {scale_ends(grid, metric)}</span>"
+        return f"<span>{for_html(told(metric.label))} {ramp} {scale_ends(grid, metric)}</span>"
     quiet = (_("inherited"), theme.inherited, 64)
     if scope.colour == "added":
         quiet = (_("adds ≤ 2×"), theme.ember[:1] * 2, 12)

@@ -16,7 +16,8 @@ from charts.names import common_prefix, for_html, shorten
 from charts.sparkline import sparkline
 from charts.tokens import Theme
 from core.numbers import cosine, count, error, times_floor
-from language import _
+from core.words import word
+from language import _, told
 from metrics import METRICS
 from ui import url
 from ui.cards import notes
@@ -57,7 +58,7 @@ def draw(view: View, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="operators-head"):
         aside = _("sorted by {column}", column=_words(columns, sort, up))
         st.html(heading(_("Operators"), aside, _pager(len(order))))
-        downloads(scope.held, order)
+        downloads(view.table, order)
     if not len(order):
         st.html(muted(_("No tensor matches. Clear the filter to see all of them.")))
         return
@@ -121,7 +122,7 @@ def _columns(view: View, scope: Scope) -> Sequence[Column]:
         *_trace_column(view, scope),
         _metric("relative_l2", error),
         _metric("cosine_distance", cosine, head=_("Cosine")),
-        Column(_(ulp.label), ulp.name, lambda r: whole(r["ulp_p99"]), ulp.help, True),
+        Column(_(ulp.label), ulp.name, lambda r: whole(r["ulp_p99"]), told(ulp.help), True),
         Column(_("Match"), "match", _match),
         Column(_("Problem"), "problem", lambda r: for_html(str(r["problem"]), 60)),
         Column(_("Note"), _NOTE, lambda r: for_html(r[_NOTE]), sorts=False),
@@ -178,7 +179,7 @@ def _metric(key: str, write: Callable[[float], str], head: str = "") -> Column:
         text = write(row[key])
         return text if text != "–" else f'<span title="{for_html(why, 200)}">–</span>'
 
-    return Column(head or _(metric.label), key, cell, metric.help, True)
+    return Column(head or _(metric.label), key, cell, told(metric.help), True)
 
 
 def _link(row: Row, prefix: str) -> str:
@@ -193,7 +194,7 @@ def _strong(row: Row) -> str:
 
 
 def _match(row: Row) -> str:
-    method = str(row["match"])
+    method = told(word(str(row["match"])))
     return name(
         method, title=str(row["match_note"]) or _("matched by {method} name", method=method)
     )

@@ -13,6 +13,15 @@ from language import Said, _, say, told
 from ui.markup import Side, heading, key, muted, table
 
 _ABSENT = say("not recorded")
+_KEYS = {
+    "framework": say("Framework"),
+    "framework.version": say("Framework version"),
+    "format": say("Format"),
+    "device": say("Device"),
+    "device.name": say("Device name"),
+    "dtype_policy": say("Dtype policy"),
+    "model_class": say("Model class"),
+}
 _SIDES: tuple[Side, Side] = ("reference", "candidate")
 _SHOWN = 7  # equal rows after these are counted, not listed
 
@@ -46,6 +55,8 @@ def _row(name: str, reference: str, candidate: str, *, differs: bool) -> tuple[s
 
 def _words(name: str) -> str:
     """`math.allow_tf32` -> `Math allow tf32`: a key of the dump as a label."""
+    if name in _KEYS:
+        return told(_KEYS[name])
     text = name.replace("_", " ").replace(".", " ").strip()
     return text[:1].upper() + text[1:]
 

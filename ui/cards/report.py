@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+import language
 import report as reports
 from api.reports import document_of
 from charts.names import for_html
-from language import _
+from language import LANGUAGES, _
 from ui import url
 from ui.frame import View
 from ui.markup import heading
@@ -28,11 +29,12 @@ class Asked:
 
     names: str
     worst: str
+    language: str
 
     def query(self, **more: str) -> str:
         """The query of the report's own address."""
         names = self.names or None
-        return url.query(names=names, worst=self.worst, **(url.chosen_language() | more))
+        return url.query(names=names, worst=self.worst, **{url.LANGUAGE: self.language}, **more)
 
 
 def choose() -> Asked:
@@ -44,7 +46,11 @@ def choose() -> Asked:
         key="names", labels=names, style="segments",
     )  # fmt: skip
     worst = url.choose(_("Largest errors listed"), _LENGTHS, key="worst", default="40")
-    return Asked(asked, worst)
+    spoken = url.choose(
+        _("Language of the report"), {code: code for code in LANGUAGES},
+        key="in", labels=LANGUAGES, default=language.current(), style="segments",
+    )  # fmt: skip
+    return Asked(asked, worst, spoken)
 
 
 def leaves(view: View, asked: Asked) -> None:

@@ -18,11 +18,12 @@ from charts.sparkline import sparkline
 from charts.tokens import THEMES
 from core.comparison import Settings
 from core.errors import ExplorerError
+from language import _, told
 from store.records import JobRecord, RunRecord
 from store.workspace import Workspace
-from ui import url
+from ui import tour, url
 from ui.cards import job as progress
-from ui.markup import heading, verdict_word
+from ui.markup import heading, muted, verdict_word
 from ui.navigation import ROOT, current_theme
 
 FOLDER = ROOT / "sample_dumps"
@@ -54,10 +55,10 @@ def listed(folder: Path) -> list[Sample]:
 
 def draw(workspace: Workspace) -> None:
     """A card a sample; verdict and path only where that comparison was already made here."""
-    st.html(heading("Or start from a sample", "small real dumps with a known answer"))
+    st.html(heading(_("Or start from a sample"), _("small real dumps with a known answer")))
     found = listed(FOLDER)
     if not found:
-        st.html('<p class="px-muted">No samples here. <code>make samples</code> records them.</p>')
+        st.html(f"<p>{muted(_('No samples here. `make samples` records them.'))}</p>")
         return
     known: dict[tuple[str, str], RunRecord] = {
         (run.path, run.origin): run for run in workspace.runs()
@@ -68,6 +69,8 @@ def draw(workspace: Workspace) -> None:
         for column, sample in zip(columns, found[start : start + _A_ROW], strict=False):
             with column:
                 _card(workspace, sample, _comparison_of(sample, known, made))
+    taught = next((s for s in found if s.id == tour.SAMPLE), None)
+    tour.draw(_comparison_of(taught, known, made) if taught else None)
     refused = st.session_state.pop("refused-sample", None)
     if refused:
         st.error(refused)
@@ -89,28 +92,29 @@ def _comparison_of(
 def _card(workspace: Workspace, sample: Sample, comparison_id: str | None) -> None:
     with st.container(border=True, key=f"sample-{sample.id}", height="stretch"):
         st.html(
-            (_result(workspace, comparison_id) if comparison_id else _PENDING)
-            + f"<h3>{for_html(sample.title)}</h3>"
-            + f'<p class="px-muted">{for_html(sample.story, 400)}</p>'
+            (_result(workspace, comparison_id) if comparison_id else _pending())
+            + f"<h3>{for_html(told(sample.title))}</h3>"
+            + f'<p class="px-muted">{for_html(told(sample.story), 400)}</p>'
         )
         st.button(
-            "Open",
+            _("Open"),
             key=f"open-{sample.id}",
             on_click=_open,
             args=(workspace, sample, comparison_id),
         )
 
 
-_PENDING = (
-    '<p class="px-muted">Not compared here yet</p><div class="px-spark" aria-hidden="true"></div>'
-)
+def _pending() -> str:
+    said = muted(_("Not compared here yet"))
+    return f'<p>{said}</p><div class="px-spark" aria-hidden="true"></div>'
 
 
 def _result(workspace: Workspace, comparison_id: str) -> str:
     verdict = workspace.judgement(comparison_id).verdict
     drawn = _spark(workspace, comparison_id, current_theme().mode)
     return (
-        f'<p>{verdict_word(verdict)}</p><img class="px-spark" alt="Error along execution order" '
+        f'<p>{verdict_word(verdict)}</p><img class="px-spark" '
+        f'alt="{for_html(_("Error along execution order"))}" '
         f'src="data:image/svg+xml;base64,{drawn}">'
     )
 
@@ -124,7 +128,7 @@ def _spark(workspace: Workspace, comparison_id: str, mode: str) -> str:
 
 def _open(workspace: Workspace, sample: Sample, comparison_id: str | None) -> None:
     if comparison_id:
-        url.go_after("overview", c=comparison_id)
+        url.go_after("overview", c=comparison_id, **tour.after_sample())
         return
     try:
         reference, candidate = (

@@ -17,7 +17,7 @@ from analysis.views_rows import EVERY_KIND, kinds, of_kind, trail, under
 from charts.names import for_html
 from core.errors import NotHereError
 from core.numbers import count, times_floor
-from language import _, n_, say
+from language import _, n_, say, told
 from metrics import METRICS
 from ui import url
 from ui.cards import filters
@@ -26,11 +26,20 @@ from ui.markup import anchor
 
 # Parameters of this page that stay when one of them changes.
 OWN = ("at", "kind", "rows", "cols", "colour", "size", "span", "sort", "up", *filters.PARAMETERS)
+METRIC_COLUMNS = (
+    "times_floor", "added", "relative_l2", "cosine_distance", "max_abs_error", "ulp_p99",
+    "mismatch_fraction", "nonfinite_mismatch", "js_divergence",
+)  # fmt: skip
+_FACTS = (
+    *("pair", "tensor", "operator", "module_class", "op", "slot", "pass", "step", "rank", "call"),
+    *("dtype_reference", "dtype_candidate", "shape", "elements", "match", "match_note"),
+    *("problem", "verdict"),
+)
 _COLOURS: Mapping[str, str] = {
-    "both": "Total + added",
-    "added": "Added",
-    "cosine_distance": "Cosine",
-    "ulp_max": "Max ulp",
+    "both": say("Total + added"),
+    "added": say("Added"),
+    "cosine_distance": say("Cosine"),
+    "ulp_max": say("Max ulp"),
 }
 
 
@@ -72,7 +81,7 @@ def choose(view: View) -> Scope:
             labels={kind: _(words) for kind, words in present.items()}, visible=False, width=165,
             then=_start_over, default=_first_kind(view, present),
         )  # fmt: skip
-        every = of_kind(view.rows, kind)
+        every = of_kind(view.rows[_columns(view)], kind)
         stack = stack_of(every["operator"].unique().tolist(), at)
         by = url.choose(
             _("Rows"), {"operator": "operator", "module": "module"}, key="rows",
@@ -186,6 +195,12 @@ def _span() -> Span | None:
     return int(found[1]), int(found[2])
 
 
+def _columns(view: View) -> list[str]:
+    """What the page shows; leaving the other metrics out makes every cut of many rows cheap."""
+    metrics = [*METRIC_COLUMNS, *_COLOURS, view.metric]
+    return [name for name in dict.fromkeys((*_FACTS, *metrics)) if name in view.rows]
+
+
 def _first_kind(view: View, present: Mapping[str, str]) -> str | None:
     """The kind of tensor at which the runs part, so that the page opens on what was found."""
     first = view.judgement.first_divergence
@@ -234,9 +249,9 @@ def _across(stack: Stack | None, rows: pd.DataFrame) -> str:
 
 def _colour(metric: str) -> str:
     """What colours the cells; the metric of the context bar is one of the choices."""
-    labels = {name: _(label) for name, label in _COLOURS.items()}
+    labels = {name: told(label) for name, label in _COLOURS.items()}
     if metric in METRICS and metric not in labels and METRICS[metric].ideal is not None:
-        labels[metric] = _(METRICS[metric].label)
+        labels[metric] = told(METRICS[metric].label)
     options = {name: name for name in labels}
     return url.choose(
         _("Colour"), options, key="colour", labels=labels, style="segments", visible=False

@@ -10,15 +10,22 @@ import streamlit as st
 from charts.names import for_html, for_markdown, plain
 from core.errors import ExplorerError
 from core.numbers import count, size
+from core.words import head
+from language import _, listing, say, told
 from store.records import RunRecord
 from store.workspace import Workspace
 from ui import upload, url
 from ui.cards import names
+from ui.cards.verdict import ranks_of, steps_of
 from ui.markup import Side, anchor, key
 
 _ROLE: Mapping[Side, str] = {
-    "reference": "the side you trust",
-    "candidate": "the side under test",
+    "reference": say("the side you trust"),
+    "candidate": say("the side under test"),
+}
+_DUMP: Mapping[Side, str] = {
+    "reference": say("Reference dump"),
+    "candidate": say("Candidate dump"),
 }
 PARAMETER: Mapping[Side, str] = {"reference": "ref", "candidate": "cand"}
 _POLL_S = 0.7
@@ -50,8 +57,8 @@ def _known(workspace: Workspace, side: Side, run_id: str) -> RunRecord | None:
 
 def _title(side: Side, state: str = "", kind: str = "") -> None:
     st.html(
-        f'<div class="px-slot">{key(side)}<h2>{side.capitalize()}</h2>'
-        f'<span class="px-muted">{_ROLE[side]}</span>'
+        f'<div class="px-slot">{key(side)}<h2>{for_html(head(side))}</h2>'
+        f'<span class="px-muted">{for_html(_ROLE[side])}</span>'
         f'<span class="px-state {kind}">{for_html(state)}</span></div>'
     )
 
@@ -60,7 +67,7 @@ def _empty(workspace: Workspace, side: Side) -> None:
     _title(side)
     with st.container(key=f"drop-{side}"):
         finished = upload.folder_upload(
-            f"{side.capitalize()} dump", slot=side, hint="Drop a dump folder here"
+            told(_DUMP[side]), slot=side, hint=_("Drop a dump folder here")
         )
     if finished:
         url.put(**{PARAMETER[side]: finished["id"]})
@@ -71,18 +78,23 @@ def _empty(workspace: Workspace, side: Side) -> None:
 
 
 def _from_server(workspace: Workspace, side: Side) -> None:
-    with st.popover("Folder on the server", key=f"server-{side}"):
+    with st.popover(_("Folder on the server"), key=f"server-{side}"):
         if not workspace.folders:
             st.markdown(
-                "No folder of the server is open to this page. Its operator names some in "
-                "`PX_FOLDERS` and starts it again."
+                _(
+                    "No folder of the server is open to this page. Its operator names some in "
+                    "`PX_FOLDERS` and starts it again."
+                )
             )
             return
         st.text_input(
-            "Path of a dump folder on the server",
+            _("Path of a dump folder on the server"),
             key=f"path-{side}",
             placeholder=str(workspace.folders[0] / "gpu_bf16"),
-            help=f"Inside {', '.join(for_markdown(str(f)) for f in workspace.folders)}.",
+            help=_(
+                "Inside {folders}.",
+                folders=told(listing(for_markdown(str(f)) for f in workspace.folders)),
+            ),
             on_change=_add_folder,
             args=(workspace, side),
         )
@@ -110,11 +122,11 @@ def _from_list(workspace: Workspace, side: Side) -> None:
     runs = {run.id: run for run in ready if run.comparison_id is None}
     if runs:
         st.selectbox(
-            "Already on this server",
+            _("Already on this server"),
             list(runs),
             index=None,
             key=f"list-{side}",
-            placeholder="Already on this server",
+            placeholder=_("Already on this server"),
             format_func=lambda run_id: _choice(runs[run_id]),
             label_visibility="collapsed",
             on_change=_take,
@@ -123,7 +135,12 @@ def _from_list(workspace: Workspace, side: Side) -> None:
 
 
 def _choice(run: RunRecord) -> str:
-    return f"{plain(run.label, 60)} · {count(run.tensors)} tensors, {size(run.nbytes)}"
+    return _(
+        "{label} · {n} tensors, {size}",
+        label=plain(run.label, 60),
+        n=count(run.tensors),
+        size=size(run.nbytes),
+    )
 
 
 def _take(side: Side) -> None:
@@ -135,61 +152,68 @@ def _replace(side: Side) -> None:
 
 
 def _reading(workspace: Workspace, side: Side, run_id: str) -> None:
-    _title(side, "reading")
+    _title(side, _("reading"))
     record = workspace.run(run_id)
-    st.html(f'<dl class="px-facts">{_fact("Folder", record.label, mono=True)}</dl>')
-    st.progress(0.0, text="Listing the tensors")
+    st.html(f'<dl class="px-facts">{_fact(_("Folder"), record.label, mono=True)}</dl>')
+    st.progress(0.0, text=_("Listing the tensors"))
     if record.status != "reading":
         st.rerun()
 
 
 def _read(workspace: Workspace, side: Side, record: RunRecord) -> None:
     if record.comparison_id is not None:
-        _title(side, "a saved comparison", "px-read")
-        opened = anchor(url.link("overview", c=record.comparison_id), "Open it")
-        st.html(f"<p>{for_html(record.label)} holds a comparison, not a dump. {opened}</p>")
-        st.button("Replace", key=f"replace-{side}", on_click=_replace, args=(side,))
+        _title(side, _("a saved comparison"), "px-read")
+        opened = anchor(url.link("overview", c=record.comparison_id), _("Open it"))
+        said = _("{label} holds a comparison, not a dump.", label=record.label)
+        st.html(f"<p>{for_html(said, 400)} {opened}</p>")
+        st.button(_("Replace"), key=f"replace-{side}", on_click=_replace, args=(side,))
         return
     failed = record.status == "failed"
-    _title(side, "not readable" if failed else "✓ read", "px-fault" if failed else "px-read")
+    _title(side, _("not readable") if failed else _("✓ read"), "px-fault" if failed else "px-read")
     st.html(f'<dl class="px-facts">{"".join(_facts(record))}</dl>')
     with st.container(horizontal=True, key=f"done-{side}"):
-        st.button("Replace", key=f"replace-{side}", on_click=_replace, args=(side,))
+        st.button(_("Replace"), key=f"replace-{side}", on_click=_replace, args=(side,))
         if not failed:
             names.draw(workspace, side, record)
 
 
 def _facts(record: RunRecord) -> list[str]:
-    folder = _fact("Folder", record.label, mono=True)
+    folder = _fact(_("Folder"), record.label, mono=True)
     if record.status == "failed":
-        return [folder, _fact("Why", record.error), _fact("To do", record.error_hint)]
+        return [folder, _fact(_("Why"), record.error), _fact(_("To do"), record.error_hint)]
     problems = len(record.problems)
-    refused = f"; {count(problems)} items could not be read" if problems else ""
+    contents = _contents(record)
+    if problems:
+        contents = _(
+            "{contents}; {n} items could not be read", contents=contents, n=count(problems)
+        )
     return [
         folder,
-        _fact("Contents", f"{_contents(record)}{refused}"),
-        _fact("Format", record.format or "not recorded"),
-        _fact("Written by", _writer(record.provenance)),
+        _fact(_("Contents"), contents),
+        _fact(_("Format"), record.format or _("not recorded")),
+        _fact(_("Written by"), _writer(record.provenance)),
     ]
 
 
 def _fact(label: str, value: str, *, mono: bool = False) -> str:
     kind = ' class="px-mono"' if mono else ""
-    return f"<dt>{label}</dt><dd{kind}>{for_html(value, 400)}</dd>" if value else ""
+    return f"<dt>{for_html(label)}</dt><dd{kind}>{for_html(value, 400)}</dd>" if value else ""
 
 
 def _contents(record: RunRecord) -> str:
-    parts = [f"{count(record.tensors)} tensors", size(record.nbytes)]
-    for name, numbers in (("step", record.steps), ("rank", record.ranks)):
-        if len(numbers) == 1:
-            parts.append(f"{name} {numbers[0]}")
-        elif numbers:
-            parts.append(f"{len(numbers)} {name}s")
-    return ", ".join(parts)
+    parts = [
+        say("{n} tensors", n=count(record.tensors)),
+        size(record.nbytes),
+        steps_of(record.steps),
+        ranks_of(record.ranks),
+    ]
+    return told(listing(parts))
 
 
 def _writer(provenance: Mapping[str, str]) -> str:
     words = [provenance.get(name, "") for name in ("framework", "framework_version")]
     made_with = " ".join(word for word in words if word)
     device = provenance.get("device", "")
-    return " on ".join(part for part in (made_with, device) if part) or "not recorded"
+    if made_with and device:
+        return _("{framework} on {device}", framework=made_with, device=device)
+    return made_with or device or _("not recorded")

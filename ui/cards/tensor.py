@@ -15,6 +15,9 @@ from core.comparison import Pair
 from core.errors import NotHereError
 from core.numbers import cosine, count, error, shape, share, times_floor
 from core.tensors import TensorInfo
+from core.words import head as head_of
+from core.words import word
+from language import _, listing, say, told
 from metrics import METRICS
 from ui import url
 from ui.cards.scope import nearest
@@ -54,14 +57,21 @@ def number_of(view: View, asked: str) -> int:
 def head(view: View, subject: Subject) -> None:
     """Breadcrumb, name, verdict and figures."""
     tensor, row = subject.pair.reference, subject.row
-    place = f"{tensor.slot_label}, call {tensor.call}" if tensor.call else tensor.slot_label
-    where = [f"{k} {v}" for k, v in (("step", tensor.step), ("rank", tensor.rank)) if v is not None]
+    place = (
+        _("{slot}, call {call}", slot=tensor.slot_label, call=tensor.call)
+        if tensor.call
+        else tensor.slot_label
+    )
+    where = [
+        "" if tensor.step is None else say("step {step}", step=tensor.step),
+        "" if tensor.rank is None else say("rank {rank}", rank=tensor.rank),
+    ]
     with st.container(horizontal=True, vertical_alignment="bottom", key="tensor-head"):
         st.html(
             f'{_breadcrumb(tensor)}<div class="px-title">'
             f'<h1 class="px-mono">{for_html(tensor.operator or tensor.name)}</h1>'
             f"{verdict_word(row['verdict'], _verdict(view, subject))}</div>"
-            f'<p class="px-note">{for_html(", ".join([place, *where]), 200)}'
+            f'<p class="px-note">{for_html(listing([place, *where]), 200)}'
             f"{muted(_aside(view, subject))}</p>"
         )
         if subject.pair.stats is not None:
@@ -79,12 +89,12 @@ def neighbours(view: View, subject: Subject) -> None:
         & (rows["pair"] != subject.number)
     ]
     beside = rows.iloc[[n for n in (subject.number - 1, subject.number + 1) if 0 <= n < len(rows)]]
-    parts = [("Same operator", _links(call.to_dict("records"), by_slot=True))]
-    for word, number in (("Before", subject.number - 1), ("After", subject.number + 1)):
+    parts = [(_("Same operator"), _links(call.to_dict("records"), by_slot=True))]
+    for words, number in ((_("Before"), subject.number - 1), (_("After"), subject.number + 1)):
         found = beside[beside["pair"] == number].to_dict("records")
-        parts.append((word, _links(found, by_slot=False)))
-    html = "".join(f"<span>{muted(word)} {links}</span>" for word, links in parts if links)
-    st.html(f'<nav class="px-beside" aria-label="Neighbours">{html}</nav>')
+        parts.append((words, _links(found, by_slot=False)))
+    html = "".join(f"<span>{muted(words)} {links}</span>" for words, links in parts if links)
+    st.html(f'<nav class="px-beside" aria-label="{for_html(_("Neighbours"))}">{html}</nav>')
 
 
 def problem(subject: Subject) -> None:
@@ -92,17 +102,25 @@ def problem(subject: Subject) -> None:
     a, b = subject.pair.reference, subject.pair.candidate
     rows = [
         (label, shape(t.shape), t.dtype, count(t.size), name(t.id))
-        for label, t in (("reference", a), ("candidate", b))
+        for label, t in ((told(word("reference")), a), (told(word("candidate")), b))
     ]
     why = for_html(subject.pair.problem or "", 400)
-    title = f"Not compared: {why}" if why else "Compared by statistics only: no values to show"
+    title = (
+        _("Not compared: {why}", why=why)
+        if why
+        else _("Compared by statistics only: no values to show")
+    )
     cells = [[for_html(c) for c in row[:4]] + [row[4]] for row in rows]
     st.html(
         f'<div class="px-explain"><h2>{title}</h2>'
         + table(
-            ["Side", "Shape", "Format", "Elements", "Tensor"], cells, numeric=[3], label="Sides"
+            [_("Side"), _("Shape"), _("Format"), _("Elements"), _("Tensor")],
+            cells,
+            numeric=[3],
+            label=_("Sides"),
         )
-        + f"<p>{anchor(url.link('layers', at=a.operator), 'Show its operator on Layers')}</p></div>"
+        + f"<p>{anchor(url.link('layers', at=a.operator), _('Show its operator on Layers'))}</p>"
+        "</div>"
     )
 
 
@@ -111,7 +129,9 @@ def _pick(view: View) -> int:
         return view.judgement.first_divergence
     known = view.rows[view.rows["times_floor"].notna()]
     if known.empty:
-        raise NotHereError("No pair of this comparison could be compared.", "See Overview for why.")
+        raise NotHereError(
+            _("No pair of this comparison could be compared."), _("See Overview for why.")
+        )
     return int(known.sort_values("times_floor", ascending=False)["pair"].to_list()[0])
 
 
@@ -122,51 +142,70 @@ def _not_here(view: View, asked: str) -> NotHereError:
     ):
         if any(tensor.id == asked for tensor in rest):
             return NotHereError(
-                f"{plain(asked)} was recorded by the {run} only, so there is nothing to compare.",
-                "Overview lists everything that found no partner.",
+                _(
+                    "{asked} was recorded by the {side} only, so there is nothing to compare.",
+                    asked=plain(asked),
+                    side=word(run),
+                ),
+                _("Overview lists everything that found no partner."),
             )
     near = nearest(asked, [str(t) for t in view.table["tensor"]])
-    hint = f"Nearest: {', '.join(near)}." if near else "Pick one on Layers."
-    return NotHereError(f"This comparison has no tensor {plain(asked)!r}.", hint)
+    hint = _("Nearest: {near}.", near=listing(near)) if near else _("Pick one on Layers.")
+    return NotHereError(_("This comparison has no tensor {asked!r}.", asked=plain(asked)), hint)
 
 
 def _breadcrumb(tensor: TensorInfo) -> str:
-    links = [anchor(url.link("layers"), "whole model")]
+    links = [anchor(url.link("layers"), _("whole model"))]
     links += [
         anchor(url.link("layers", at=at), segment, title=at)
         for segment, at in trail(tensor.operator)
     ]
-    return f'<nav class="px-crumb" aria-label="Path">{"<i>/</i>".join(links)}</nav>'
+    return (
+        f'<nav class="px-crumb" aria-label="{for_html(_("Path"))}">{"<i>/</i>".join(links)}</nav>'
+    )
 
 
 def _verdict(view: View, subject: Subject) -> str:
     first = subject.number == view.judgement.first_divergence
     verdict = str(subject.row["verdict"])
-    return f"{verdict.capitalize()}, first divergence" if first else verdict.capitalize()
+    return (
+        _("{verdict}, first divergence", verdict=head_of(verdict))
+        if first
+        else told(head_of(verdict))
+    )
 
 
 def _aside(view: View, subject: Subject) -> str:
     if subject.asked:
         return ""
     first = subject.number == view.judgement.first_divergence
-    chosen = "the first divergence" if first else "the largest error"
-    return f" · the address names no tensor: this is {chosen}"
+    if first:
+        return _(" · the address names no tensor: this is the first divergence")
+    return _(" · the address names no tensor: this is the largest error")
 
 
 def _figures(row: Row) -> str:
     equal = row["equal_fraction"]
     cells = (
-        ("Times floor", times_floor(row["times_floor"]), "Relative L2 error per rounding floor"),
-        ("Added here", times_floor(row["added"]), "Error the operator puts on top of its inputs'"),
-        ("Relative L2", error(row["relative_l2"]), METRICS["relative_l2"].help),
-        ("Cosine", cosine(row["cosine_distance"]), METRICS["cosine_distance"].help),
-        ("Max |error|", error(row["max_abs_error"]), METRICS["max_abs_error"].help),
-        ("Equal", share(equal, 1), METRICS["equal_fraction"].help),
-        ("Elements", count(int(row["elements"])), f"Shape {row['shape']}"),
+        (
+            _("Times floor"),
+            times_floor(row["times_floor"]),
+            _("Relative L2 error per rounding floor"),
+        ),
+        (
+            _("Added here"),
+            times_floor(row["added"]),
+            _("Error the operator puts on top of its inputs'"),
+        ),
+        (_("Relative L2"), error(row["relative_l2"]), told(METRICS["relative_l2"].help)),
+        (_("Cosine"), cosine(row["cosine_distance"]), told(METRICS["cosine_distance"].help)),
+        (_("Max |error|"), error(row["max_abs_error"]), told(METRICS["max_abs_error"].help)),
+        (_("Equal"), share(equal, 1), told(METRICS["equal_fraction"].help)),
+        (_("Elements"), count(int(row["elements"])), _("Shape {shape}", shape=row["shape"])),
     )
     loud = row["verdict"] if row["verdict"] in ("fault", "watch") else ""
     return '<dl class="px-figures">' + "".join(
-        f'<div title="{for_html(help_, 600)}"><dt>{label}</dt>'
+        f'<div title="{for_html(help_, 600)}"><dt>{for_html(label)}</dt>'
         f'<dd{_tone(loud if not i else "")}>{value}</dd></div>'
         for i, (label, value, help_) in enumerate(cells)
     ) + "</dl>"  # fmt: skip
@@ -186,7 +225,12 @@ def _links(rows: Iterable[Row], *, by_slot: bool) -> str:
             url.link("tensor", t=row["tensor"]),
             str(row["slot"]) if by_slot else f"{row['operator']} · {row['slot']}",
             mono=True,
-            title=f"{row['tensor']}, {times_floor(row['times_floor'])} floor, {row['verdict']}",
+            title=_(
+                "{tensor}, {times} floor, {verdict}",
+                tensor=row["tensor"],
+                times=times_floor(row["times_floor"]),
+                verdict=word(row["verdict"]),
+            ),
         )
         for row in list(rows)[:_MOST_LINKS]
     ]

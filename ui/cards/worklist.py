@@ -19,6 +19,7 @@ from ui import url
 from ui.markup import anchor, heading, mark
 
 MOST = 5
+_ENOUGH = 2000  # rows among which the largest of five places are found
 _KEYS = "<kbd>j</kbd><kbd>k</kbd>"
 
 
@@ -26,14 +27,14 @@ def draw(comparison: Comparison, judgement: Judgement, table: pd.DataFrame) -> N
     """Faults, then watch, then what could not be compared or matched; else the largest errors."""
     rows = list(islice(_rows(comparison, judgement, table), MOST))
     agree = not rows
-    if agree:
-        rows = list(_largest(table))
+    rows += islice(_largest(table), MOST - len(rows))
     aside = _("nothing stands out; the largest errors") if agree and rows else ""
     nothing = _("Nothing was compared and nothing is unmatched.")
     body = "".join(
         f"<li><b>{number}</b>{row}</li>" for number, row in enumerate(rows, start=1)
     ) or f'<li class="px-muted">{for_html(nothing)}</li>'  # fmt: skip
-    st.html(f'{heading(_("Look at next"), aside, _KEYS)}<ol class="px-next">{body}</ol>')
+    with st.container(key="next"):
+        st.html(f'{heading(_("Look at next"), aside, _KEYS)}<ol class="px-next">{body}</ol>')
 
 
 def _item(verdict: Verdict, name: str, why: str, href: str, word: str = "") -> str:
@@ -60,7 +61,7 @@ def _rows(comparison: Comparison, judgement: Judgement, table: pd.DataFrame) -> 
         ).head(MOST).to_dict("records"):  # fmt: skip
             name = f"{row['operator'].removeprefix(prefix)}" or _("model")
             why = _why(row, row["pair"] == judgement.first_divergence, places[row["operator"]])
-            yield _item(verdict, name, why, url.link("tensor", t=row["tensor"]))  # type: ignore[arg-type]
+            yield _item(verdict, name, why, url.link("tensor", t=row["tensor"]))
     yield from _uncompared(table)
     yield from _unmatched("reference", comparison.unmatched_reference)
     yield from _unmatched("candidate", comparison.unmatched_candidate)
@@ -99,12 +100,16 @@ def _unmatched(side: str, tensors: tuple[TensorInfo, ...]) -> Iterator[str]:
 
 
 def _largest(table: pd.DataFrame) -> Iterator[str]:
-    found = table[table["times_floor"].notna()].sort_values(
-        "times_floor", ascending=False, kind="stable"
-    )
+    """What is explained, the largest first: it is where to look once the rest was seen."""
+    quiet = table["verdict"].isin(("inherited", "rounding"))
+    sizes = table["times_floor"][quiet].dropna()
+    largest = sizes.nlargest(_ENOUGH).index
+    found = table.loc[largest, ["operator", "slot", "verdict", "times_floor", "tensor"]]
     prefix = common_prefix([str(name) for name in table["operator"].unique()])
     for row in found.drop_duplicates(["operator", "slot"]).head(MOST).to_dict("records"):
         name = row["operator"].removeprefix(prefix) or _("model")
         times = times_floor(row["times_floor"])
-        why = _("{slot}: total {times} floor", slot=row["slot"], times=times)
+        why = _("{slot}: total {times} floor, rounding", slot=row["slot"], times=times)
+        if row["verdict"] == "inherited":
+            why = _("{slot}: total {times} floor, inherited", slot=row["slot"], times=times)
         yield _item(row["verdict"], name, why, url.link("tensor", t=row["tensor"]))

@@ -73,19 +73,33 @@ export default function ({ data }) {
     const next = items[at + by];
     if (next) { visit(next.getAttribute("href"), data.pages); next.focus?.(); }
   };
+  // The tour: arrows and Escape do what the links of its panel do; its part comes into sight.
+  const walk = (key) => {
+    const panel = document.querySelector(".px-tour");
+    const link = panel?.querySelector(`a[data-key=${key}]`);
+    link?.click();
+    return !!link;
+  };
+  const point = () => {
+    const part = document.querySelector(".px-tour")?.dataset.part;
+    const target = part && document.querySelector(`.st-key-${part}`);
+    if (!target || target.dataset.pxSeen === location.search) return;
+    target.dataset.pxSeen = location.search;
+    target.scrollIntoView({ block: "center" });
+  };
   let leader = 0;
   const press = {
     "/": () => { const field = document.querySelector(FIND); field?.focus(); field?.click(); return !!field; },
     "?": () => help(data.help),
     j: () => step(1),
     k: () => step(-1),
-    ArrowRight: () => data.presenting && (step(1), true),
-    ArrowLeft: () => data.presenting && (step(-1), true),
+    ArrowRight: () => walk("ArrowRight") || (data.presenting && (step(1), true)),
+    ArrowLeft: () => walk("ArrowLeft") || (data.presenting && (step(-1), true)),
     g: () => { leader = Date.now(); },
     y: () => dispatchEvent(new Event("px-copy")),
     u: () => { const up = [...document.querySelectorAll(".px-crumb a.px-go")].pop(); up?.click(); return !!up; },
     p: () => visit(data.present, data.pages),
-    Escape: () => data.presenting && (visit(data.keys.f, data.pages), true),
+    Escape: () => walk("Escape") || (data.presenting && (visit(data.keys.f, data.pages), true)),
   };
   const onKey = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || inField(event) || document.getElementById(HELP)) return;
@@ -98,7 +112,7 @@ export default function ({ data }) {
     if (press[event.key] && done !== false && done !== null) event.preventDefault();
   };
   carry();
-  const watcher = new MutationObserver(carry);
+  const watcher = new MutationObserver(() => { carry(); point(); });
   watcher.observe(document.body, { childList: true, subtree: true });
   document.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);

@@ -5,7 +5,7 @@
 const SIDES = ["reference", "candidate", "error"];
 const REFERENCE_ODD = 1, CANDIDATE_ODD = 2, UNSHARED = 4, ABSENT = 8;
 const HEIGHT = 224, TEXT_WIDTH = 46, TEXT_HEIGHT = 16;
-const MODES = [["floor", "× floor"], ["signed", "Signed"], ["relative", "Relative"], ["ulp", "ulp"]];
+const MODES = [["floor"], ["signed"], ["relative"], ["ulp"], ["sign"]];
 
 const el = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
@@ -68,20 +68,33 @@ function table(colours) {
   return out;
 }
 
+// Log colour on both sides of zero, three decades each: what is smaller than a thousandth is zero.
+function both(low, high) {
+  const largest = Math.max(Math.abs(low), Math.abs(high)) || 1;
+  const bend = (v) => Math.sign(v) * Math.max(0, Math.log10(Math.abs(v) / largest) + 3);
+  const [from, to] = [bend(low), bend(high)];
+  return (v) => (v === 0 ? -from : bend(v) - from) / (to - from || 1);
+}
+
 // What one view draws: value of a cell, its place in [0, 1] on the scale, the scale and its ends.
 function viewOf(state, side) {
   const s = state.slice;
-  const [low, high] = s.limits.map((v) => v ?? NaN);
+  const [low, high] = (state.full ? s.extent : s.limits).map((v) => v ?? NaN);
   const log = (x, from) => (x > from ? Math.min(1, Math.log10(x / from) / 3) : 0);
   if (side !== "error") {
-    const width = high - low || 1;
-    return { values: s[side], place: (v) => Math.max(0, Math.min(1, (v - low) / width)), colours: s.scales.values,
+    const place = state.log ? both(low, high) : (v) => (v - low) / (high - low || 1);
+    return { values: s[side], place: (v) => Math.max(0, Math.min(1, place(v))), colours: s.scales.values,
       ends: Number.isFinite(low) ? [measure(low), measure(high)] : ["–", "–"], bad: side === "reference" ? REFERENCE_ODD : CANDIDATE_ODD,
       text: (v) => element(v, s.digits[side === "reference" ? 0 : 1]) };
   }
+  if (state.mode === "sign") {
+    return { values: s.error, place: (v) => 0.5 + Math.sign(v) / 2, colours: s.scales.signed, signed: true,
+      ends: [s.words.lower, s.words.higher], bad: UNSHARED, text: (v) => (v > 0 ? "+" : v < 0 ? "−" : "0") };
+  }
   if (state.mode === "signed") {
-    const limit = s.error_limit || 1;
-    return { values: s.error, place: (v) => Math.max(0, Math.min(1, 0.5 + v / limit / 2)), colours: s.scales.signed,
+    const limit = s.error_limit || 1, log3 = both(-limit, limit);
+    const place = state.log ? log3 : (v) => 0.5 + v / limit / 2;
+    return { values: s.error, place: (v) => Math.max(0, Math.min(1, place(v))), signed: true, colours: s.scales.signed,
       ends: [measure(-limit), measure(limit)], bad: UNSHARED, text: measure };
   }
   const [values, from, ends, text] = {
@@ -97,7 +110,7 @@ function viewOf(state, side) {
 function reduced(s, view, width, height, isError) {
   const w = Math.min(width, s.width), h = Math.min(height, s.height);
   const place = new Float32Array(w * h).fill(-1), flags = new Uint8Array(w * h).fill(ABSENT);
-  const far = (p) => (isError && view.bad === UNSHARED && view.colours === s.scales.signed ? Math.abs(p - 0.5) : p);
+  const far = (p) => (isError && view.bad === UNSHARED && view.signed ? Math.abs(p - 0.5) : p);
   for (let y = 0; y < s.height; y++) {
     const row = Math.floor((y * h) / s.height) * w;
     for (let x = 0; x < s.width; x++) {
@@ -197,7 +210,7 @@ function write(pen, state, view, image, width, height, ratio, lut) {
     const odd = oddity(image.flags[k], view.bad);
     const light = 0.2126 * lut[c] + 0.7152 * lut[c + 1] + 0.0722 * lut[c + 2];
     pen.fillStyle = odd === "shared" ? s.colours.text : light > 128 && !odd ? "#17202A" : "#FFFFFF";
-    pen.fillText(odd ? "non-finite" : view.text(view.values[k]), ((k % s.width) + 0.5) * cw, (Math.floor(k / s.width) + 0.5) * ch, cw - 4);
+    pen.fillText(odd ? s.words.odd : view.text(view.values[k]), ((k % s.width) + 0.5) * cw, (Math.floor(k / s.width) + 0.5) * ch, cw - 4);
   }
 }
 
@@ -233,11 +246,11 @@ function readouts(state) {
     pane.frame.style.setProperty("--y", `${y}%`);
     const k = cellOf(s, at), odd = s.flags[k] & view.bad, value = view.values[k];
     const many = s.block[0] * s.block[1] > 1;
-    const text = odd ? "non-finite" : Number.isNaN(value) ? "–" : view.text(value);
+    const text = odd ? s.words.odd : Number.isNaN(value) ? "–" : view.text(value);
     const raw = side === "error" && state.mode === "floor" && !odd && !Number.isNaN(value) ? `${measure(value)} = ` : "";
-    pane.out.textContent = (many ? (side === "error" ? "largest " : "mean ") : "") + raw + text;
+    pane.out.textContent = (many ? `${side === "error" ? s.words.largest : s.words.mean} ` : "") + raw + text;
   }
-  state.place.textContent = at ? `[${indexOf(s, at).join(", ")}]` : "no element picked";
+  state.place.textContent = at ? `[${indexOf(s, at).join(", ")}]` : s.words.none;
 }
 
 function placeAt(state, event, canvas) {
@@ -250,16 +263,17 @@ function placeAt(state, event, canvas) {
 }
 
 function pointer(state, canvas) {
-  let from = null;
+  let from = null, pans = false;
   canvas.onpointerdown = (event) => {
     from = [event.clientX, event.clientY];
+    pans = event.shiftKey;
     canvas.setPointerCapture(event.pointerId);
   };
   canvas.onpointermove = (event) => {
     state.hover = placeAt(state, event, canvas);
     const dragging = from && Math.hypot(event.clientX - from[0], event.clientY - from[1]) > 8;
-    canvas.parentElement.classList.toggle("dragging", Boolean(dragging && state.slice.down));
-    if (dragging && state.slice.down) rubber(canvas, from, event);
+    canvas.parentElement.classList.toggle("dragging", Boolean(dragging && state.slice.down && !pans));
+    if (dragging && state.slice.down && !pans) rubber(canvas, from, event);
     readouts(state);
   };
   canvas.onpointerup = (event) => {
@@ -267,8 +281,10 @@ function pointer(state, canvas) {
     from = null;
     canvas.parentElement.classList.remove("dragging");
     if (!start) return;
+    const box = canvas.getBoundingClientRect();
     if (Math.hypot(to[0] - start[0], to[1] - start[1]) > 8 && state.slice.down) {
-      zoom(state, placeAt(state, { clientX: start[0], clientY: start[1] }, canvas), placeAt(state, event, canvas));
+      if (pans) pan(state, (start[1] - to[1]) / box.height, (start[0] - to[0]) / box.width);
+      else zoom(state, placeAt(state, { clientX: start[0], clientY: start[1] }, canvas), placeAt(state, event, canvas));
     } else pick(state, placeAt(state, event, canvas));
   };
   canvas.onpointerleave = () => { state.hover = null; readouts(state); };
@@ -309,6 +325,18 @@ function zoomBy(state, factor) {
   state.act({ window: { down: span(s.down, at[0]), across: span(s.across, at[1]) } });
 }
 
+// All three views move together: the window by a share of its own size.
+function pan(state, down, across) {
+  const s = state.slice;
+  if (!s.down) return;
+  const span = (w, by) => {
+    const length = w.stop - w.start, start = w.start + Math.round(by * length);
+    const kept = Math.max(0, Math.min(s.shape[w.axis] - length, start));
+    return [kept, kept + length];
+  };
+  state.act({ window: { down: span(s.down, down), across: span(s.across, across) } });
+}
+
 function step(state, by) {
   const s = state.slice, at = state.cursor ?? [0, 0];
   const next = [at[0] + by[0] * s.block[0], at[1] + by[1] * s.block[1]];
@@ -333,12 +361,14 @@ const KEYS = {
 };
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
+const quarter = (state, [down, across]) => pan(state, down / 4, across / 4);
+
 function onKey(state, event) {
   const target = event.composedPath()[0];
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (target?.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target?.tagName)) return;
   const inside = event.composedPath().includes(state.root);
-  if (inside && ARROWS[event.key]) { event.preventDefault(); step(state, ARROWS[event.key]); }
+  if (inside && ARROWS[event.key]) { event.preventDefault(); (event.shiftKey ? quarter : step)(state, ARROWS[event.key]); }
   else if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](state); }
 }
 
@@ -367,21 +397,27 @@ function bar(state) {
   const s = state.slice;
   const picked = s.fixed.flatMap((i, axis) => (i !== null && s.shape[axis] > 1 ? [indexPicker(state, axis)] : []));
   const long = s.shape.filter((n) => n !== 1).length;
-  const axes = long > 1 ? [axisPicker(state, "down", "down", false), axisPicker(state, "across", "across", false)] : [];
-  const modes = MODES.map(([mode, word]) => el("button", {
+  const axes = long > 1 ? [axisPicker(state, s.words.down, "down", false), axisPicker(state, s.words.across, "across", false)] : [];
+  const modes = MODES.map(([mode]) => [mode, s.words.modes[mode]]).map(([mode, word]) => el("button", {
     type: "button", "aria-pressed": String(mode === state.mode), disabled: mode === "floor" && !s.unit,
-    title: mode === "floor" && !s.unit ? "This format has no rounding floor." : s.help[mode],
+    title: mode === "floor" && !s.unit ? s.words.no_floor : s.help[mode],
     onclick: () => { state.mode = mode; render(state); state.act({ mode }); },
   }, word));
-  const scrubs = picked.length ? [el("span", { class: "hint" }, el("kbd", {}, "["), " ", el("kbd", {}, "]"), " scrub")] : [];
+  const toggle = (name, on, help, act) => el("button", { type: "button", class: "toggle", "aria-pressed": String(on), title: help, onclick: act }, name);
+  const looks = [
+    toggle(s.words.log, state.log, s.words.log_help, () => { state.log = !state.log; render(state); state.act({ log: state.log }); }),
+    toggle(s.words.full, state.full, s.words.full_help, () => { state.full = !state.full; render(state); state.act({ full: state.full }); }),
+  ];
+  const scrubs = picked.length ? [el("span", { class: "hint" }, el("kbd", {}, "["), " ", el("kbd", {}, "]"), ` ${s.words.scrub}`)] : [];
   const whole = s.down && (s.down.stop - s.down.start < s.shape[s.down.axis] || s.across.stop - s.across.start < s.shape[s.across.axis]);
   const focused = state.root?.getRootNode().activeElement?.getAttribute("aria-label");
   state.bar.replaceChildren(
     el("span", { class: "chip" }, s.dims.map((d, i) => `${d}${/\d$/.test(d) ? ":" : ""} ${s.shape[i]}`).join(" · ") || "scalar"),
     ...axes, ...picked, ...scrubs, el("span", { class: "grow" }),
-    el("span", { class: "hint" }, "third view"), el("span", { class: "seg", role: "group", "aria-label": "third view" }, ...modes),
-    ...(whole ? [el("button", { type: "button", class: "one", onclick: () => state.act({ fit: true }) }, "Whole slice ", el("kbd", {}, "0"))] : []),
-    el("button", { type: "button", class: "one", disabled: !s.has_worst, onclick: () => state.act({ worst: true }) }, "Worst ", el("kbd", {}, "w")),
+    el("span", { class: "seg", role: "group", "aria-label": s.words.colours }, ...looks),
+    el("span", { class: "hint" }, s.words.third), el("span", { class: "seg", role: "group", "aria-label": s.words.third }, ...modes),
+    ...(whole ? [el("button", { type: "button", class: "one", onclick: () => state.act({ fit: true }) }, `${s.words.whole} `, el("kbd", {}, "0"))] : []),
+    el("button", { type: "button", class: "one", disabled: !s.has_worst, onclick: () => state.act({ worst: true }) }, `${s.words.worst} `, el("kbd", {}, "w")),
   );
   if (focused) state.bar.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
@@ -389,24 +425,28 @@ function bar(state) {
 function ends(state, side) {
   const s = state.slice, pane = state.panes[side];
   const name = (w) => (w ? (/\d$/.test(s.dims[w.axis]) ? `${s.dims[w.axis]}:` : s.dims[w.axis]) : "");
-  pane.top.textContent = s.down ? `${name(s.down)} ${s.down.start}` : s.rows > 1 ? "row 0" : "";
+  pane.top.textContent = s.down ? `${name(s.down)} ${s.down.start}` : s.rows > 1 ? `${s.words.row} 0` : "";
   pane.bottom.textContent = s.down ? String(s.down.stop - 1) : s.rows > 1 ? String(s.rows - 1) : "";
   pane.left.textContent = s.down ? `${name(s.across)} ${s.across.start}` : s.across ? `${name(s.across)} ${s.across.start}` : "";
-  pane.right.textContent = s.down ? String(s.across.stop - 1) : s.across ? `${s.across.stop - 1}${s.rows > 1 ? " (folded into rows)" : ""}` : "";
+  pane.right.textContent = s.down ? String(s.across.stop - 1) : s.across ? `${s.across.stop - 1}${s.rows > 1 ? ` (${s.words.folded})` : ""}` : "";
 }
 
 function render(state) {
   const s = state.slice;
   bar(state);
-  state.panes.error.title.textContent = `Error, ${{ floor: "times floor", signed: "signed", relative: "relative", ulp: `ulp of ${s.ulp_dtype}` }[state.mode]}`;
+  for (const side of ["reference", "candidate"]) state.panes[side].title.textContent = s.words[side];
+  state.hint.textContent = s.words.hint;
+  state.root.setAttribute("aria-label", s.words.group);
+  state.panes.error.title.textContent = s.words.titles[state.mode];
   for (const side of SIDES) {
     ends(state, side);
     paint(state, side);
     const view = viewOf(state, side);
-    const odd = { reference: s.nonfinite[0], candidate: s.nonfinite[1], error: s.nonfinite[2] }[side];
-    state.panes[side].canvas.setAttribute("aria-label", `${side} of ${s.rows} by ${s.columns} elements, from ${view.ends[0]} to ${view.ends[1]}, ${odd} non-finite. ${s.summary}`);
+    state.panes[side].canvas.setAttribute("aria-label", s.words.alt[side].replace("{low}", view.ends[0]).replace("{high}", view.ends[1]));
   }
   state.note.textContent = s.note;
+  state.root.dataset.shown = s.shown; // what is painted now, for whoever waits for it
+  state.root.dataset.exact = s.exact;
   readouts(state);
 }
 
@@ -417,7 +457,7 @@ function build(state, parent) {
   state.panes = {};
   const views = SIDES.map((side) => {
     const canvas = el("canvas", { role: "img" });
-    const pane = { canvas, title: el("h3", {}, { reference: "Reference", candidate: "Candidate", error: "Error" }[side]) };
+    const pane = { canvas, title: el("h3") };
     for (const name of ["low", "high", "bar", "top", "bottom", "left", "right"]) pane[name] = el("span", { class: name });
     pane.out = el("span", { class: "out", "aria-live": side === "error" ? "polite" : null });
     pane.frame = el("div", { class: "frame" }, canvas, el("i", { class: "h" }), el("i", { class: "v" }), el("i", { class: "o" }), el("i", { class: "box" }));
@@ -429,9 +469,9 @@ function build(state, parent) {
       el("div", { class: "pane" }, el("div", { class: "ends" }, pane.bottom, pane.top), pane.frame),
       el("div", { class: "foot" }, pane.left, pane.out, pane.right));
   });
-  const help = el("span", { class: "hint" }, "Click an element to pick it, drag to zoom, arrows to move.");
-  state.root = el("div", { class: "slices", tabindex: "0", role: "group", "aria-label": "Slice of reference, candidate and error" },
-    state.bar, el("div", { class: "views" }, ...views), el("div", { class: "under" }, state.place, help, state.note));
+  state.hint = el("span", { class: "hint" });
+  state.root = el("div", { class: "slices", tabindex: "0", role: "group" },
+    state.bar, el("div", { class: "views" }, ...views), el("div", { class: "under" }, state.place, state.hint, state.note));
   parent.querySelector(".px-slices").replaceChildren(state.root);
 }
 
@@ -440,7 +480,7 @@ const STATES = new WeakMap();
 export default function ({ data, parentElement, setTriggerValue }) {
   let state = STATES.get(parentElement);
   if (!state) {
-    state = { mode: "floor", cursor: null, hover: null };
+    state = { mode: "floor", cursor: null, hover: null, log: false, full: false };
     STATES.set(parentElement, state);
     build(state, parentElement);
   }
@@ -449,6 +489,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const follow = () => {
     const told = window.pxCursor ?? {};
     state.mode = told.mode === "floor" && !state.slice.unit ? "signed" : told.mode ?? "signed";
+    state.log = Boolean(told.log);
+    state.full = Boolean(told.full);
     state.cursor = placeOf(state.slice, told.element);
     state.hover = null;
     render(state);
