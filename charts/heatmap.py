@@ -63,7 +63,7 @@ def metric_heatmap(grid: Grid, *, metrics: Sequence[Metric], at: str, theme: The
     """Modules or operators against metrics; every column says its scale below its name."""
     if not grid.rows:
         return message(theme, _("Nothing of this kind lies here."), height=200)
-    chart = figure(theme, height=_height(grid) + 24)
+    chart = figure(theme, height=_height(grid) + 40)
     grey, ember = shades(grid, "both")
     quiet, ticks = np.isnan(ember), []
     for column, (name, metric) in enumerate(zip(grid.columns, metrics, strict=True)):
@@ -76,13 +76,14 @@ def metric_heatmap(grid: Grid, *, metrics: Sequence[Metric], at: str, theme: The
         if name == "added":
             added = _decades(grid.added[:, column])
             grey[:, column] = np.where(quiet[:, column], added, np.nan)
-        ticks.append(f"{_wrapped(told(metric.label))}<br>{scale}")
+        ends = scale.replace(" – ", " –<br>")  # side by side they would run into the next column
+        ticks.append(f"{_wrapped(told(metric.label))}<br>{ends}")
     _cells(chart, grid, grey, ember, _metric_hover(grid, metrics), theme)
     _marks(chart, grid, ember, theme)
     _outline(chart, grid, at, theme)
     _axes(chart, grid, ticks, "")
-    chart.update_xaxes(side="top", ticks="")
-    chart.update_layout(margin={"t": 56, "b": 8})
+    chart.update_xaxes(side="top", ticks="", ticklabeloverflow="allow")
+    chart.update_layout(margin={"t": 72, "b": 8})
     return chart
 
 

@@ -137,7 +137,7 @@ def test_a_metric_map_says_each_columns_scale_below_its_name():
     grid = metric_grid(table, "a", by="operator", metrics=names, max_rows=9)
     labels = [Metric("total", 0.0), Metric("added here", 0.0), L2]
     chart = metric_heatmap(grid, metrics=labels, at="", theme=LIGHT)
-    assert list(chart.layout.xaxis.ticktext)[2].endswith("Relative L2<br>0.00100 – 0.100")
+    assert list(chart.layout.xaxis.ticktext)[2].endswith("Relative L2<br>0.00100 –<br>0.100")
     ember = next(t for t in chart.data if t.name == "ember").z
     assert not np.isnan(ember[0][1])
     assert np.isnan(ember).sum() == 5

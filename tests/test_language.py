@@ -12,9 +12,10 @@ from babel.messages import Catalog
 from babel.messages.pofile import write_po
 
 import language
-from core.errors import ExplorerError
+from core.errors import ExplorerError, LoadError
 from language import Said, _, day, listing, n_, say, sentences, told
 from language import catalogue as kept
+from loaders import open_run
 from store.jsonable import from_plain, from_text, to_plain, to_text
 
 
@@ -126,3 +127,17 @@ def test_an_error_says_its_message_again_also_from_its_text() -> None:
     finally:
         language.use("en")
     assert str(error) == "Choose a folder that is not empty. Check the path."
+
+
+def test_what_is_kept_is_english_whatever_is_spoken(tmp_path: Path) -> None:
+    made = {}
+    for code in ("en", "zh"):
+        language.use(code)
+        try:
+            with pytest.raises(LoadError) as raised:
+                open_run(tmp_path / "nowhere")
+            made[code] = (str(raised.value), to_plain(raised.value.message))
+        finally:
+            language.use("en")
+    assert made["en"] == made["zh"]
+    assert made["en"][0].startswith("There is no dump at ")

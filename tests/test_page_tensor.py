@@ -12,7 +12,7 @@ from analysis import selection, views
 from analysis.selection import parse
 from core.errors import NotHereError
 from store import thumbnails, workspace
-from ui.cards import cut
+from ui.cards import cut, slice_acts, worst
 
 pytestmark = pytest.mark.usefixtures("navigation_mode")
 __all__ = ["navigation_mode"]
@@ -181,7 +181,7 @@ def test_neighbours_lead_on_in_execution_order(kept):
 )
 def test_what_the_user_does_in_the_slice_becomes_a_selection(act, sel):
     shape = (2, 8, 16)
-    assert cut.changed(parse("0, :, :", shape), shape, act).text(shape) == sel
+    assert slice_acts.changed(parse("0, :, :", shape), shape, act).text(shape) == sel
 
 
 def test_an_index_can_be_typed_and_a_negative_one_is_explained(kept):
@@ -248,6 +248,7 @@ def test_a_huge_slice_is_shown_at_a_glance_while_it_is_read(kept, monkeypatch):
 
     monkeypatch.setattr(kept, "slice_view", slice_view)
     monkeypatch.setattr(cut, "DIRECT", 20)
+    monkeypatch.setattr(worst, "DIRECT", 20)
     monkeypatch.setattr(kept, "ask_later", lambda *_args, **_more: None)
     page = open_page("tensor", c=kept.compared.id, t=FAULT, sel="0, :, :")
     shown = html_of(page)

@@ -5,27 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from analysis import selection
-from analysis.selection import Part, Window
+from analysis.selection import Part
 from analysis.views import HEIGHT, WIDTH
 from analysis.views_cut import DIRECT, elements_of, whole, widened
-from analysis.views_elements import Element, element, worst_elements
 from charts.names import for_html
 from core.comparison import Pair
 from core.errors import ExplorerError, NotHereError, SelectionError
 from core.numbers import count
 from core.stats import PairStats
-from language import _
+from language import _, told
 from metrics.formats import FORMATS
 from ui import slices, url
-from ui.cards import inspector
+from ui.cards import inspector, slice_acts
 from ui.cards.tensor import Subject
 from ui.cards.values import names, rms
+from ui.cards.worst import worst_index
 from ui.frame import View
 
 POLL_S = 1.0
@@ -54,12 +52,6 @@ def explained() -> Iterator[None]:
         )
 
 
-def worst(view: View, pair: Pair, most: int = 20) -> tuple[Element, ...] | None:
-    """The worst elements of a pair; of a huge one None while they are being looked for."""
-    ask = view.workspace.ask_later if pair.reference.size > DIRECT else view.workspace.ask
-    return ask(view.comparison.id, worst_elements, count=most, **names(pair))
-
-
 def _draw(view: View, subject: Subject) -> None:
     pair, stats = subject.pair, subject.pair.stats
     if stats is None:
@@ -78,7 +70,7 @@ def _draw(view: View, subject: Subject) -> None:
         return
     slices.draw(
         seen, _scene(subject, stats, part, picked), theme=view.theme, key="slice",
-        on_act=lambda act: _act(act, pair, part),
+        on_act=lambda act: slice_acts.follow(act, view, pair, part),
     )  # fmt: skip
     if seen.seen < seen.elements:
         st.fragment(_waiting, run_every=POLL_S)(view, pair, part)
@@ -107,14 +99,6 @@ def _reading(elements: int) -> str:
     )
 
 
-def the_worst(view: View, pair: Pair) -> tuple[Element, ...]:
-    """The one worst element, which the statistics know; empty when there is none."""
-    index = _worst_index(pair.shape, pair.stats) if pair.stats else None
-    if index is None:
-        return ()
-    return (view.workspace.ask(view.comparison.id, element, index=index, **names(pair)),)
-
-
 def part_of(pair: Pair) -> Part:
     """The slice of a compared pair that is on screen."""
     assert pair.stats is not None
@@ -126,14 +110,7 @@ def _part(shape: tuple[int, ...], stats: PairStats, picked: tuple[int, ...] | No
     asked = url.get("sel")
     if asked is not None:
         return selection.parse(asked, shape)
-    return selection.default(shape, picked if picked is not None else _worst_index(shape, stats))
-
-
-def _worst_index(shape: tuple[int, ...], stats: PairStats) -> tuple[int, ...] | None:
-    at = stats.max_abs_error.index
-    if at < 0:
-        return None
-    return tuple(int(i) for i in np.unravel_index(at, shape)) if shape else ()
+    return selection.default(shape, picked if picked is not None else worst_index(shape, stats))
 
 
 def _asked(shape: tuple[int, ...]) -> tuple[tuple[int, ...] | None, str]:
@@ -141,7 +118,7 @@ def _asked(shape: tuple[int, ...]) -> tuple[tuple[int, ...] | None, str]:
     try:
         return _picked(shape), ""
     except SelectionError as error:
-        return None, f"{error.message} {error.hint}"
+        return None, f"{told(error.message)} {told(error.hint)}"
 
 
 def _picked(shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -164,7 +141,7 @@ def _scene(
     unit = floor * rms(stats)
     mode = url.get("view") or "floor"
     known = FORMATS.get(stats.dtype)
-    cursor = picked if picked is not None else _worst_index(tensor.shape, stats)
+    cursor = picked if picked is not None else worst_index(tensor.shape, stats)
     return slices.Scene(
         shape=tensor.shape,
         dims=slices.names_of_axes(tensor.dims, tensor.shape),
@@ -193,53 +170,3 @@ def _thumbnail(view: View, subject: Subject, stats: PairStats, gone: NotHereErro
         small.view, _scene(subject, stats, part, None), theme=view.theme, key="slice",
         on_act=lambda act: url.put(view=act["mode"]) if "mode" in act else None,
     )  # fmt: skip
-
-
-def _act(act: Any, pair: Pair, part: Part) -> None:
-    """Writes what the user did in the slice into the address. In a callback."""
-    shape = pair.shape
-    if "mode" in act:
-        url.put(view=act["mode"])
-    elif "log" in act or "full" in act:
-        url.put(**{name: "1" if on else None for name, on in act.items()})
-    elif "element" in act:
-        url.put(el=", ".join(str(int(i)) for i in act["element"]))
-    elif act.get("worst"):
-        index = _worst_index(shape, pair.stats) if pair.stats else None
-        if index is not None:
-            url.put(
-                sel=selection.around(part, shape, index).text(shape),
-                el=", ".join(str(i) for i in index),
-            )
-    else:
-        url.put(sel=changed(part, shape, act).text(shape))
-
-
-def changed(part: Part, shape: tuple[int, ...], act: dict[str, Any]) -> Part:
-    """The part after the user fixed an axis elsewhere, showed other axes, zoomed or fitted."""
-    if "axis" in act:
-        return selection.moved(part, int(act["axis"]), int(act["index"]))
-    if "axes" in act:
-        return _other_axes(part, shape, int(act["axes"]["down"]), int(act["axes"]["across"]))
-    if part.across is None:
-        return part
-    spans: dict[str, Any] = act.get("window") or {}
-    down, across = (
-        None if w is None else Window(w.axis, *_span(spans.get(name), shape[w.axis]))
-        for name, w in (("down", part.down), ("across", part.across))
-    )
-    return Part(part.fixed, down, across)
-
-
-def _other_axes(part: Part, shape: tuple[int, ...], down: int, across: int) -> Part:
-    if down == across:  # the picker was set to the other one's axis: swap them
-        before = (part.down.axis if part.down else -1, part.across.axis if part.across else -1)
-        down, across = (before[1], before[0]) if -1 not in before else before
-    return selection.shown_axes(part, shape, down=down if down >= 0 else None, across=across)
-
-
-def _span(span: Any, size: int) -> tuple[int, int]:
-    if not span:
-        return 0, size
-    start = min(max(0, int(span[0])), size - 1)
-    return start, max(start + 1, min(int(span[1]), size))

@@ -32,10 +32,11 @@ from core.stats import PairStats
 from language import _
 from ui import chart, slices, url
 from ui.cards import cut
-from ui.cards.cut import POLL_S, explained, the_worst, worst
+from ui.cards.cut import POLL_S, explained
 from ui.cards.elements import rows_of
 from ui.cards.tensor import Subject
 from ui.cards.values import rms
+from ui.cards.worst import the_worst, worst
 from ui.frame import View
 from ui.markup import heading, muted
 

@@ -84,8 +84,11 @@ export default function ({ data }) {
     const part = document.querySelector(".px-tour")?.dataset.part;
     const target = part && document.querySelector(`.st-key-${part}`);
     if (!target || target.dataset.pxSeen === location.search) return;
-    target.dataset.pxSeen = location.search;
-    target.scrollIntoView({ block: "center" });
+    const at = (target.dataset.pxSeen = location.search);
+    const block = innerWidth < 700 ? "start" : "center"; // a narrow screen has the panel below
+    const show = () => location.search === at && target.scrollIntoView({ block });
+    show();
+    setTimeout(show, 700); // charts above may have got their height since
   };
   let leader = 0;
   const press = {
