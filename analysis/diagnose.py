@@ -14,7 +14,7 @@ from analysis.localise.replicas import parted
 from analysis.localise.setup import Given, differences
 from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect, suspects
-from analysis.localise.transfer import Grown, grown
+from analysis.localise.transfer import Grown, grown, is_activation
 from analysis.localise.weights import stored_turned
 from analysis.replay.engine import Engine
 from analysis.replay.modes import with_modes
@@ -66,7 +66,7 @@ def diagnose(
     found = with_parted(found, parted(comparison, reference, candidate), sites)
     return Diagnosis(
         comparison=comparison.id,
-        verdict=_verdict(found, replayed),
+        verdict=_verdict(found, replayed, comparison),
         findings=tuple(found),
         replays=tuple(_replays(replayed)),
         not_replayed=_not_replayed(replayed),
@@ -109,11 +109,15 @@ def _replayed(engine: Engine, progress: Report) -> list[Replayed]:
     return made
 
 
-def _verdict(findings: Sequence[Finding], replayed: Sequence[Replayed]) -> DiagnosisVerdict:
+def _verdict(
+    findings: Sequence[Finding], replayed: Sequence[Replayed], comparison: Comparison
+) -> DiagnosisVerdict:
+    """The gravest of the findings; without one, rounding if anything was recomputed or compared."""
     for verdict in ("setup", "fault", "watch"):
         if any(f.verdict == verdict for f in findings):
             return verdict
-    return "rounding" if any(r.outputs for r in replayed) else "uncompared"
+    judged = any(r.outputs for r in replayed) or any(map(is_activation, comparison.pairs))
+    return "rounding" if judged else "uncompared"
 
 
 def _replays(replayed: Iterable[Replayed]) -> Iterable[Replay]:

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from analysis.verdict import LIMIT
+
 # Ratio of errors on 90 honest and 468 planted runs (numerics study, section 4): honest ones stay
 # below 2; above 3 none of the honest ones and 305 of the planted ones were left.
 WATCH, FAULT = 2.0, 3.0
+# Floors that stand for the error of a yardstick which is equal to the reference: a law of depth is
+# no measured twin, and accuses nobody before the verdict does.
+_FLOORS = LIMIT / FAULT
 _KEEP = ["tensor", "operator", "slot", "pass", "step", "rank", "pair", "floor"]
 
 
@@ -38,7 +43,7 @@ def ratios(candidate: pd.DataFrame, yardstick: pd.DataFrame) -> pd.DataFrame:
     """`error`, `base` and `ratio` of every tensor that both pair tables hold, in execution order.
 
     `error` and `base` are relative L2 errors against the same reference. The ratio divides by the
-    base or, where that is smaller, by the floor: a repeat that is equal to the bit does not mean
+    base or, where that is smaller, by two floors: a repeat that is equal to the bit does not mean
     that another device must be. NaN where either side has no error.
     """
     base = yardstick.set_index("tensor")["relative_l2"]
@@ -47,7 +52,7 @@ def ratios(candidate: pd.DataFrame, yardstick: pd.DataFrame) -> pd.DataFrame:
     found["error"] = held["relative_l2"].to_numpy(float)
     found["base"] = base.loc[held["tensor"]].to_numpy(float)
     error = found["error"].to_numpy(float)
-    least = np.maximum(found["base"].to_numpy(float), found["floor"].to_numpy(float))
+    least = np.maximum(found["base"].to_numpy(float), _FLOORS * found["floor"].to_numpy(float))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = error / least
     found["ratio"] = np.where((error == 0) & ~np.isnan(least), 0.0, ratio)

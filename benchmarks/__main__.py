@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.row import Row
 
 NAMES = (
-    *("engine", "reading", "compare", "peers", "pairing", "tables", "scaling", "upload", "pages"),
-    "tensor_page",
+    *("engine", "reading", "compare", "findings", "peers", "pairing", "tables", "scaling"),
+    *("upload", "pages", "tensor_page"),
 )
 OTHERS = ("lighthouse", "screenshots")  # only when named: one needs npm, the other makes files
 RESULTS = Path(__file__).parent / "results"

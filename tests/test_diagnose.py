@@ -13,6 +13,7 @@ from tiny_decoder import Decoder
 
 from analysis.compare import compare
 from analysis.diagnose import diagnose
+from analysis.findings.texts import describe
 from analysis.verdict import judge
 from core.findings import Diagnosis, Finding
 from core.runs import Array, Run
@@ -200,6 +201,39 @@ def test_layer_outputs_alone_give_the_layer_and_a_zone() -> None:
     assert finding.operator == "layers.1.mlp_add"
     assert finding.zone == ("layers.0.mlp_add", "layers.1.mlp_add")
     assert finding.side == "unknown"
+    assert not finding.hypotheses
+    assert "layers.0.mlp_add … layers.1.mlp_add" in describe(finding).next_steps[0]
+
+
+def test_honest_outputs_that_nothing_recomputes_are_rounding() -> None:
+    honest = (
+        thinned(Decoder(order=n).run(), lambda name: "mlp_add:forward_o" in name) for n in (0, 16)
+    )
+    found = diagnosis(*honest)
+    assert (found.verdict, found.replays) == ("rounding", ())
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("SiLU", "fault"), ("TopKRouter", "rounding")])
+def test_a_token_that_a_router_sends_another_way_is_no_growth(name: str, verdict: str) -> None:
+    def seen(**parts: object) -> Run:
+        made = Decoder(dtype="bfloat16", classes={"SiLU": name}, **parts).run()  # type: ignore[arg-type]
+        return thinned(made, lambda n: n.endswith(("act:forward_output.0", "add:forward_output.0")))
+
+    elsewhere = {"layers.0.mlp_add": lambda y: np.concatenate((y[:, :-1], -y[:, -1:]), 1)}
+    assert diagnosis(seen(), seen(order=16, faults=elsewhere)).verdict == verdict
+
+
+def test_a_wrong_input_of_a_block_is_laid_to_the_block_before() -> None:
+    def keep(name: str) -> bool:
+        return name.startswith(("embed", "mask")) or "norm:forward_input" in name
+
+    faults = {"layers.0.down": scaled(-2.0)}
+    a = thinned(Decoder(dtype="bfloat16").run(), keep)
+    b = thinned(Decoder(dtype="bfloat16", order=16, faults=faults).run(), keep)
+    finding = diagnosis(a, b).findings[0]
+    assert finding.module == "layers.0.mlp_norm"
+    assert finding.tensor == "layers.1.attn_norm:forward_input.0"
+    assert finding.zone == ("layers.0.mlp_norm", "layers.1.attn_norm")
 
 
 def test_a_judgement_takes_floors_and_verdict_from_the_diagnosis() -> None:

@@ -49,9 +49,9 @@ def test_a_candidate_is_judged_by_the_yardsticks_error() -> None:
     assert (said.verdict, said.first, said.compared) == ("fault", "model.layers.2.mlp", 3)
 
 
-def test_a_repeat_that_is_equal_to_the_bit_leaves_the_floor_as_yardstick() -> None:
+def test_a_repeat_that_is_equal_to_the_bit_leaves_two_floors_as_yardstick() -> None:
     found = ratios(rows([5e-4, 4e-3]), rows([0.0, 0.0]))
-    np.testing.assert_allclose(found["ratio"], [0.5, 4.0])
+    np.testing.assert_allclose(found["ratio"], [0.25, 2.0])
 
 
 def test_undefined_errors_stay_undefined_and_nothing_in_common_is_uncompared() -> None:

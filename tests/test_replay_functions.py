@@ -27,6 +27,9 @@ W = G.standard_normal((8, 16)) / 4
 B = G.standard_normal(8)
 V = 1 + 0.2 * G.standard_normal(16)
 Q, K, VALUES = (G.standard_normal((2, h, 6, 8)) for h in (4, 2, 2))
+IMAGES = 1 + G.standard_normal((2, 4, 8, 8))
+KERNEL = G.standard_normal((8, 2, 3, 3)) / 4
+U = 1 + 0.2 * G.standard_normal(4)
 POSITIONS = np.arange(6)
 MASK = np.tril(np.ones((6, 6), bool))[None, None]
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -81,6 +84,34 @@ CASES: Mapping[str, tuple[str, Torch, list[Array], Mapping[str, Array], Mapping[
     "matmul": ("matmul", torch.matmul, [X, W.T], {}, {}),
     "attention": ("attention", attention, [Q, K, VALUES, MASK], {}, {}),
     "rope": ("rope", rope, [Q, POSITIONS], {}, {}),
+    "convolution whose stride nobody recorded": (
+        "convolution",
+        lambda x, w, b: functional.conv2d(x, w, b, stride=2, padding=1, groups=2),
+        [IMAGES],
+        {"weight": KERNEL, "bias": B},
+        {},
+    ),
+    "patches": (
+        "convolution",
+        lambda x, w: functional.conv2d(x, w, stride=4),
+        [IMAGES],
+        {"weight": G.standard_normal((8, 4, 4, 4)) / 8},
+        {"padding": "[0, 0]"},
+    ),
+    "batch norm": (
+        "batch_norm",
+        lambda x, m, v, w, b: functional.batch_norm(x, m, v, w, b),
+        [IMAGES],
+        {"running_mean": U, "running_var": U * U, "weight": U, "bias": U - 1},
+        {},
+    ),
+    "batch norm in training": (
+        "batch_norm",
+        lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True),
+        [IMAGES],
+        {"weight": U, "bias": U - 1},
+        {},
+    ),
 }
 
 
@@ -210,6 +241,7 @@ def test_operands_that_are_not_an_operator_s_are_said_so() -> None:
         ("RowParalleLinear", "row_linear"),
         ("VocabParallelEmbedding", "embedding"),
         ("FP8Linear", "quant_linear"),
+        ("BatchNorm2d", "batch_norm"),
         ("add_1", "add"),
         ("scaled_dot_product_attention", "attention"),
         ("Mystery", "unknown"),

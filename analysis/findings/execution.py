@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from analysis.findings.discrepancy import Discrepancy, Mask
@@ -20,16 +18,18 @@ from analysis.findings.trials import Facts, Proposal, Sign, Trial
 from analysis.replay.site import OperatorCall
 from core.runs import Array
 from core.tensors import TensorInfo
+from loaders.dtypes import numpy_type
 
-_BITS: Mapping[str, tuple[np.dtype[Any], np.dtype[Any]]] = MappingProxyType(
+# Bits of an element, of the formats in which a flipped bit is looked for.
+_BITS: Mapping[str, int] = MappingProxyType(
     {
-        "bfloat16": (np.dtype(ml_dtypes.bfloat16), np.dtype(np.uint16)),
-        "float16": (np.dtype(np.float16), np.dtype(np.uint16)),
-        "float32": (np.dtype(np.float32), np.dtype(np.uint32)),
-        "float64": (np.dtype(np.float64), np.dtype(np.uint64)),
-        "int8": (np.dtype(np.int8), np.dtype(np.uint8)),
-        "float8_e4m3fn": (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(np.uint8)),
-        "float8_e5m2": (np.dtype(ml_dtypes.float8_e5m2), np.dtype(np.uint8)),
+        "bfloat16": 16,
+        "float16": 16,
+        "float32": 32,
+        "float64": 64,
+        "int8": 8,
+        "float8_e4m3fn": 8,
+        "float8_e5m2": 8,
     }
 )
 
@@ -186,10 +186,10 @@ def _strongest(error: Discrepancy, wrong: Mask) -> tuple[int, ...]:
 
 def _flips(value: float, dtype: str) -> Iterator[tuple[int, float]]:
     """The value with each of its bits flipped, in its own format."""
-    stored, pattern = _BITS[dtype]
+    stored, pattern = numpy_type(dtype), np.dtype(f"uint{_BITS[dtype]}")
     with np.errstate(over="ignore", invalid="ignore"):
         single = np.array([value]).astype(np.float32 if dtype != "float64" else np.float64)
         bits = single.astype(stored).view(pattern)
-        for bit in range(pattern.itemsize * 8):
+        for bit in range(_BITS[dtype]):
             flipped = (bits ^ pattern.type(1 << bit)).view(stored)
             yield bit, float(flipped.astype(np.float64)[0])

@@ -37,7 +37,7 @@ def _narrower(dtype: str) -> list[str]:
     return [name for name in SIXTEEN_BIT if FORMATS[name].precision < own]
 
 
-@detector("tf32_gemm", "lowprec_compute", kinds=PRODUCTS | {"matmul"})
+@detector("tf32_gemm", "lowprec_compute", kinds=PRODUCTS | {"matmul", "convolution"})
 def narrow_operands(scene: Scene) -> Iterator[Proposal]:
     """Operands of a product rounded to 8 or 11 bits while the output keeps the run's own.
 

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from core.runs import Array
+from loaders.dtypes import numpy_type
 from metrics.formats import format_of
 
-_TYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
-    {
-        "float32": np.dtype(np.float32),
-        "float16": np.dtype(np.float16),
-        "bfloat16": np.dtype(ml_dtypes.bfloat16),
-        "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
-        "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
-    }
-)
-
 # The formats that can be rounded to, besides tf32.
-FORMATS = frozenset(_TYPES)
+FORMATS = frozenset({"float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
 # tf32 and float16 share 11 significand bits; only the range tells them apart.
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -44,7 +31,7 @@ def round_to(values: Array, dtype: str) -> Array:
         return _tf32(values, truncate=dtype.endswith(":rz"))
     with np.errstate(over="ignore", invalid="ignore"):
         single = np.asarray(values, np.float32)
-        return single.astype(_TYPES[dtype]).astype(np.float64)
+        return single.astype(numpy_type(dtype)).astype(np.float64)
 
 
 def _tf32(values: Array, *, truncate: bool) -> Array:

@@ -47,8 +47,13 @@ class Scene:
 
     @property
     def slot(self) -> str:
-        """`output`, `input`, `parameter`, `gradient` (of an input or parameter) by the label."""
+        """`output`, `input`, `parameter`, `gradient` (of an input or parameter) by the label.
+
+        An input that an operator made, unseen, is an output.
+        """
         head = self.site.slot.partition(".")[0]
+        if head == "forward_input" and self.site.noise is not None:
+            return "output"
         slots = {"forward_params": "parameter", "forward_input": "input"}
         return slots.get(head, "gradient" if head.startswith("backward") else "output")
 
@@ -153,10 +158,11 @@ def _unreplayed(site: Site) -> Scene:
     else:
         expected = np.asarray(site.reference_call.value(twin), np.float64)
         valid = np.broadcast_to(np.asarray(site.valid, bool), expected.shape)
-        if site.slot.startswith(("forward_params", "forward_input")):
+        stored = _stored(site)
+        if stored:
             valid = np.ones(expected.shape, bool)
-        variance = _rounding(expected, twin.dtype, tensor.dtype, site.slot)
-        variance = variance + _noise(site, expected)
+        variance = _rounding(expected, twin.dtype, tensor.dtype, stored=stored)
+        variance = variance + (0.0 if stored else _noise(site, expected))
         error = Discrepancy(expected, observed, variance, valid)
     return Scene(
         site=site,
@@ -171,10 +177,10 @@ def _unreplayed(site: Site) -> Scene:
 def _noise(site: Site, expected: Floats) -> Floats | float:
     """Variance of an output nobody replays: its operator's inputs differ, and so may it, alike.
 
-    As relative error, the largest among what the call was handed; 0 for parameters and inputs.
+    As relative error, the largest among what the call was handed, or what the site says.
     """
     call = site.reference_call
-    if call is None or site.slot.startswith(("forward_params", "forward_input")):
+    if call is None:
         return 0.0
     handed = call.gradients_in if site.slot.startswith("backward") else call.inputs
     ids = {tensor.id for tensor in (*handed.values(), *call.inputs.values())}
@@ -182,13 +188,19 @@ def _noise(site: Site, expected: Floats) -> Floats | float:
         relative_l2(p.stats) for p in site.comparison.pairs if p.reference.id in ids and p.stats
     ]
     share = max((one for one in found if np.isfinite(one)), default=0.0)
+    share = share if site.noise is None else site.noise
     return np.asarray(share**2 * (expected**2 + np.mean(expected**2)) / 2)
 
 
-def _rounding(values: Floats, reference: str, candidate: str, slot: str) -> Floats:
+def _stored(site: Site) -> bool:
+    """Whether a site is a parameter, or an input that no operator of the run made."""
+    handed_in = site.slot.startswith("forward_input") and site.noise is None
+    return handed_in or site.slot.startswith("forward_params")
+
+
+def _rounding(values: Floats, reference: str, candidate: str, *, stored: bool) -> Floats:
     """One rounding to the coarser format; none for stored values of one format: they are copies."""
     coarse = coarser_of(reference, candidate)
-    stored = slot.startswith(("forward_params", "forward_input"))
     if kind(coarse) != "float" or (stored and reference == candidate):
         return np.zeros(values.shape)
     roundoff = format_of(coarse).unit_roundoff

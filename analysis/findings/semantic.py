@@ -109,31 +109,34 @@ def soft_cap(scene: Scene) -> Iterator[Proposal]:
             )
 
 
-@detector("norm_eps", kinds={"rms_norm", "layer_norm"})
+@detector("norm_eps", kinds={"rms_norm", "layer_norm", "batch_norm"})
 def epsilon(scene: Scene) -> Iterator[Proposal]:
     """Another epsilon: rows of low variance are off most, and one value explains them all.
 
     Source: solving eps = 1 / r² - mean square per row tells 1e-6 from 1e-5 even in bf16 where the
     mean square is near 4e-4.
     """
-    model = norm_of(scene)
-    if model is None:
+    known = scene.attribute("eps")
+    if not isinstance(known, int | float):
         return
 
-    def predict(eps: float) -> Array:
-        return model.output(eps=eps)
+    def predict(eps: float) -> Array | None:
+        return scene.replay(eps=eps)
 
     found = best_value(predict, scene.error, _EPSILONS, steps=36)
     if found is None:
         return
     rounded = nice(found, _NICE_EPSILONS, tolerance=0.1)
     for eps in {found, rounded}:
+        predicted = predict(eps)
+        if predicted is None:
+            return
         yield Trial(
             mechanism="norm_eps",
-            predicted=predict(eps),
+            predicted=predicted,
             parameters=int(eps == found),
             prior=0.7,
-            facts={"eps": eps, "eps_reference": model.eps},
+            facts={"eps": eps, "eps_reference": known},
         )
 
 

@@ -17,6 +17,15 @@ _UNKNOWN_MEANS = say(
     "down to rounding."
 )
 _UNKNOWN_CHECK = (say("Rerun the operator alone on the dumped inputs and compare with float64."),)
+_GROWN_TITLE = say("The error grows beyond rounding here; the cause is not known")
+_GROWN_MEANS = say(
+    "This was not recomputed, since what it was made of was not captured. Its error is {times} "
+    "times what honest operators make of the errors seen before it."
+)
+_GROWN_CHECK = say(
+    "Record inputs, parameters and outputs of {places}, and of all that lies between, in both "
+    "runs, and compare again."
+)
 _PARTED_TITLE = say("Ranks that should hold the same values do not")
 _PARTED_MEANS = say(
     "Ranks {rank} and {other_rank} of the {side} differ here by {times} times what rounding "
@@ -61,13 +70,27 @@ def describe(finding: Finding) -> Text:
         times = f"{float(finding.facts['times']):.3g}"
         facts = {**finding.facts, "side": say(finding.side), "times": times}
         return Text(_PARTED_TITLE, _filled(_PARTED_MEANS, facts), _PARTED_CHECK)
+    if finding.facts.get("sign") == "growth" and not finding.hypotheses:
+        return _grown(finding)
     if not finding.hypotheses:
         return Text(_UNKNOWN_TITLE, _UNKNOWN_MEANS, _UNKNOWN_CHECK)
     best = finding.hypotheses[0]
     entry = CATALOGUE[best.mechanism]
     detail = sentences([say(entry.means), *_sentences(entry.says, best.facts), *_strength(best)])
     steps = (*map(say, entry.check), *((_SETUP_CHECK,) if finding.verdict == "setup" else ()))
+    steps += (_to_record(finding),) if finding.zone else ()
     return Text(_filled(entry.title, best.facts), detail, steps)
+
+
+def _grown(finding: Finding) -> Text:
+    means = say(_GROWN_MEANS, times=f"{float(finding.facts['times']):.3g}")
+    return Text(_GROWN_TITLE, means, (_to_record(finding),))
+
+
+def _to_record(finding: Finding) -> str:
+    """What would tell more: everything of the operators among which the fault lies."""
+    ends = dict.fromkeys((finding.zone or (finding.operator,))[:: max(1, len(finding.zone) - 1)])
+    return say(_GROWN_CHECK, places=" … ".join(ends))
 
 
 def title_of(hypothesis: Hypothesis) -> str:

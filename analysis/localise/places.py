@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from analysis.floor import block_of
 from analysis.localise.replicas import Parted
 from analysis.localise.setup import Given
 from analysis.localise.sites import Sites
@@ -132,18 +133,35 @@ def _of_suspects(several: Sequence[Suspect], sites: Sites, explain: Explain) -> 
 
 
 def _of_grown(grown: Grown, sites: Sites, explain: Explain) -> Finding:
-    """A place told by growth alone: uncertain unless the call's own inputs were captured."""
-    site = sites.of_output(grown.call, grown.pair)
-    zone = () if grown.certain else tuple(filter(None, (grown.before, grown.call.operator)))
-    return _finding(
-        grown.pair.reference,
+    """A place told by growth alone: uncertain unless the call's own inputs were captured.
+
+    What was handed to the first operator of a block was made in the block before, where the last
+    operator seen stands for it. A cause counts only where it leaves no more than noise.
+    """
+    place, before = grown.pair.reference, grown.before
+    if before and place.slot == "input" and _blocks_apart(before, place):
+        place = before
+    site = sites.of_output(grown.call, grown.pair, grown.level)
+    made = _finding(
+        place,
         verdict="fault",
         side="unknown",
         confidence=min(0.9, _confidence(grown.times)),
-        hypotheses=explain(site) if site else (),
+        hypotheses=tuple(h for h in (explain(site) if site else ()) if _tested(h, grown)),
         facts={"sign": "growth", "times": grown.times},
-        zone=zone,
+        zone=grown.zone,
     )
+    return replace(made, tensor=grown.pair.reference.id)
+
+
+def _blocks_apart(first: TensorInfo, second: TensorInfo) -> bool:
+    blocks = block_of(first.module), block_of(second.module)
+    return None not in blocks and blocks[0] != blocks[1]
+
+
+def _tested(hypothesis: Hypothesis, grown: Grown) -> bool:
+    """Signs alone are weak in values that are noisy anyway; what is not finite is not."""
+    return math.isfinite(hypothesis.after) or math.isinf(grown.times)
 
 
 def _confidence(times: float) -> float:

@@ -75,8 +75,8 @@ class Sites:
             valid=np.ones(b.shape, bool),
         )
 
-    def of_output(self, call: OperatorCall, pair: Pair) -> Site | None:
-        """An output that was not replayed."""
+    def of_output(self, call: OperatorCall, pair: Pair, noise: float) -> Site | None:
+        """What was not replayed: an output, or what an operator that was not captured handed in."""
         other = self.candidate_calls.get(key_of(pair.candidate))
         if other is None:
             return None
@@ -92,6 +92,7 @@ class Sites:
             reference_call=call,
             candidate_call=other,
             valid=np.ones(pair.candidate.shape, bool),
+            noise=noise,
         )
 
     def _user(self, module: str, calls: dict[CallKey, OperatorCall]) -> OperatorCall | None:

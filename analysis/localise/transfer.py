@@ -15,17 +15,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from analysis.floor import block_of
+from analysis.localise.apart import Difference, difference
 from analysis.replay.engine import Engine
+from analysis.replay.kinds import kind_of
 from analysis.replay.noise import is_narrow
-from analysis.replay.padding import Place, counted
-from analysis.replay.site import OperatorCall, exact_values
+from analysis.replay.padding import Place
+from analysis.replay.pairing import CallPair
+from analysis.replay.site import OperatorCall
 from core.comparison import Pair
-from core.errors import LoadError
-from core.runs import Array
-from metrics import METRICS, formats
+from core.tensors import TensorInfo
+from metrics import formats
 
 # Error handed on by one operator, and the growth from one block to the same operator of the next.
 GAIN, GROWTH = 3.0, 2.25
@@ -36,38 +36,33 @@ FIRST, FIRST_BLOCK = 5.0, 14.0
 FIRST_UNEVEN, UNEVEN = 6.0, 2.3
 # What a block of int4 layers adds against one in 16 bits (measured up to 0.21).
 QUANTISED = 0.25
-# Elements read of one tensor; beyond it the statistics of the whole pair stand in.
-_LARGEST = 1 << 20
 _WINDOW = 10
 _SEVERAL = 4  # tensors of a block from which on it is seen inside, not only at its end
 _GAP = 4  # calls looked back for one that left nothing
+# From the first router of a step on, this share of the rows does not count: a tie of two experts
+# falls either way, and gives its token another path, honestly. One of 64 tokens did in a pair of
+# ours, whose router weights differed by 0.9 %.
+_FLIPPED = 0.1
+_ROUTED = frozenset({"route", "expert", "combine"})
+# Error of a linear layer that one side alone quantises (numerics.md §3.1: e4m3, int4 in groups).
+_REQUANTISED = {"quant_linear": 2.65e-2, "int4_linear": 0.16}
 
 
 @dataclass(frozen=True, slots=True)
 class Grown:
     """An output whose error nothing before it explains; `times` is its excess over the limit.
 
-    `before` is the last operator seen before it: the fault lies between the two, or in this one.
+    `before` is the last tensor seen before it. The fault lies among the operators of `zone`, which
+    is empty where the call's own inputs were seen. `level` is the relative error that was to be
+    expected.
     """
 
     pair: Pair
     call: OperatorCall
     times: float
-    before: str
-    certain: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How far the two sides of an output are apart, relative to the reference, on real tokens.
-
-    `error` is the relative L2 error, inf where only one side is finite. `uneven` is the 90 %
-    quantile of the rows' relative errors over their median (a fifth of the largest, if that is
-    more): 1.3 to 1.8 for honest noise, more where some positions are worse off than others.
-    """
-
-    error: float
-    uneven: float = 1.0
+    before: TensorInfo | None
+    zone: tuple[str, ...]
+    level: float
 
 
 def grown(
@@ -84,7 +79,7 @@ def grown(
     for pair in engine.pair_of.values():
         tensor = pair.reference
         place = (tensor.step, tensor.rank)
-        if not _is_activation(pair) or place in done or tensor.order >= stop:
+        if not is_activation(pair) or place in done or tensor.order >= stop:
             continue
         earlier = seen.setdefault(place, [])
         unproven = tensor.slot != "input" and tensor.id not in proven
@@ -102,13 +97,24 @@ class _Walk:
     def __init__(self, engine: Engine, floors: Mapping[str, float]) -> None:
         self.engine, self.floors = engine, floors
         self._known: dict[str, Difference] = {}
-        seen = (p for p in engine.pair_of.values() if _is_activation(p))
+        seen = (p for p in engine.pair_of.values() if is_activation(p))
         self._blocks = Counter(block_of(p.reference.module) for p in seen)
         self._calls: dict[Place, list[tuple[int, OperatorCall]]] = {}
         for call in engine.reference.values():
             self._calls.setdefault((call.step, call.rank), []).append((call.order, call))
         for calls in self._calls.values():
             calls.sort(key=_position)
+        self._noise: dict[Place, float] = {}
+        for pair in engine.pairs():
+            for call in filter(None, (pair.reference, pair.candidate)):
+                if pair.reference and _requantised(pair):
+                    place = (pair.reference.step, pair.reference.rank)
+                    noise = _REQUANTISED.get(kind_of(call.op or call.module_class), 0.0)
+                    self._noise[place] = max(noise, self._noise.get(place, 0.0))
+        self._routed = {
+            place: min((order for order, call in calls if _routes(call)), default=1 << 62)
+            for place, calls in self._calls.items()
+        }
 
     def is_after_gap(self, pair: Pair, proven: frozenset[str]) -> bool:
         """Whether an operator shortly before an input left no output, or one that no replay proves.
@@ -126,12 +132,15 @@ class _Walk:
     def of(self, pair: Pair) -> Difference:
         """The difference of a pair."""
         if pair.reference.id not in self._known:
-            self._known[pair.reference.id] = difference(self.engine, pair)
+            tensor = pair.reference
+            routed = tensor.order >= self._routed.get((tensor.step, tensor.rank), 1 << 62)
+            spared = _FLIPPED if routed else 0.0
+            self._known[tensor.id] = difference(self.engine, pair, spared)
         return self._known[pair.reference.id]
 
     def judged(self, pair: Pair, earlier: Sequence[Pair]) -> Grown | None:
         """Whether a tensor's error exceeds what came before it explains."""
-        call, floor = self.engine.call_of(pair.reference), self.floors[pair.reference.id]
+        call, floor = self.engine.call_of(pair.reference), self._floor(pair)
         error = self.of(pair).error
         if call is None or math.isnan(error) or not floor:
             return None
@@ -139,8 +148,24 @@ class _Walk:
         limit = self._limit(pair, earlier, handed)
         if error <= limit:
             return None
-        before = earlier[-1].reference.operator if earlier else ""
-        return Grown(pair, call, error / limit if limit else math.inf, before, handed is not None)
+        before = earlier[-1].reference if earlier else None
+        times = error / limit if limit else math.inf
+        zone = () if handed is not None else self._zone(before, call)
+        return Grown(pair, call, times, before, zone, limit / GAIN)
+
+    def _zone(self, before: TensorInfo | None, call: OperatorCall) -> tuple[str, ...]:
+        """The operators from the one last seen to this one, as far as anything of them is known."""
+        calls = self._calls.get((call.step, call.rank), [])
+        start = before.order if before else -1
+        between = [c.operator for order, c in calls if start <= order <= call.order]
+        first = [before.operator] if before else []
+        return tuple(dict.fromkeys((*first, *between, call.operator)))
+
+    def _floor(self, pair: Pair) -> float:
+        """The floor by formats and depth, and what quantising on one side alone does."""
+        floor = self.floors[pair.reference.id]
+        noise = self._noise.get((pair.reference.step, pair.reference.rank), 0.0)
+        return max(floor, noise) if floor else floor
 
     def _handed(self, call: OperatorCall) -> float | None:
         """The largest error among the float inputs as captured; None where there are none."""
@@ -150,7 +175,7 @@ class _Walk:
 
     def _limit(self, pair: Pair, earlier: Sequence[Pair], handed: float | None) -> float:
         """Relative error up to which a tensor is explained."""
-        floor = self.floors[pair.reference.id]
+        floor = self._floor(pair)
         if handed is not None:
             return GAIN * math.hypot(handed, FIRST / GAIN * floor)
         near = [p for p in earlier[-_WINDOW:] if not math.isnan(self.of(p).error)]
@@ -167,7 +192,7 @@ class _Walk:
 
     def _first(self, pair: Pair, near: Sequence[Pair], level: float) -> float:
         """Relative error that a tensor may show which nothing like it came before."""
-        floor = self.floors[pair.reference.id]
+        floor = self._floor(pair)
         block = block_of(pair.reference.module)
         inside = any(block_of(p.reference.module) == block for p in near)
         if level > 0 or block is None or inside or self._blocks[block] > _SEVERAL:
@@ -179,56 +204,28 @@ class _Walk:
         return max(FIRST_BLOCK * floor, QUANTISED if narrow else 0.0)
 
 
+def _requantised(pair: CallPair) -> bool:
+    """Whether the two calls of a pair are linear layers in different number formats."""
+    sides = (pair.reference, pair.candidate)
+    kinds = {kind_of(call.op or call.module_class) for call in sides if call is not None}
+    return len(kinds) > 1 and bool(kinds & _REQUANTISED.keys())
+
+
+def _routes(call: OperatorCall) -> bool:
+    return kind_of(call.op or call.module_class) in _ROUTED
+
+
 def _position(placed: tuple[int, OperatorCall]) -> int:
     return placed[0]
 
 
-def _is_activation(pair: Pair) -> bool:
+def is_activation(pair: Pair) -> bool:
     """Float inputs and outputs: what is handed in shows an operator whose output is missing."""
     t = pair.reference
     kinds = {formats.kind(t.dtype), formats.kind(pair.candidate.dtype)}
     codes = {d for d in (t.dtype, pair.candidate.dtype) if d.startswith("float8")}
     comparable = kinds == {"float"} and (not codes or t.dtype == pair.candidate.dtype)
     return t.pass_ == "forward" and comparable and pair.stats is not None
-
-
-def difference(engine: Engine, pair: Pair) -> Difference:
-    """Error of a pair on real tokens; NaN where it cannot be read."""
-    stats = pair.stats
-    if stats is None:
-        return Difference(math.nan)
-    if stats.equal == stats.count:
-        return Difference(0.0)
-    if pair.reference.size > _LARGEST or pair.adaptation is not None:
-        return Difference(METRICS["relative_l2"](stats))
-    try:
-        a = exact_values(engine.run_reference.read(pair.reference.id), pair.reference.dtype)
-        b = exact_values(engine.run_candidate.read(pair.candidate.id), pair.candidate.dtype)
-    except LoadError:
-        return Difference(math.nan)
-    place = (pair.reference.step, pair.reference.rank)
-    return _difference(a, b, counted(a.shape, engine.real.get(place)))
-
-
-def _difference(a: Array, b: Array, valid: Array) -> Difference:
-    finite = np.isfinite(a) & np.isfinite(b)
-    if np.any(np.isfinite(a) != np.isfinite(b)):
-        return Difference(math.inf)
-    kept = valid & finite
-    energy = (np.where(kept, b, 0.0) - np.where(kept, a, 0.0)) ** 2
-    size = np.where(kept, a, 0.0) ** 2
-    total = float(size.sum())
-    if total == 0:
-        return Difference(0.0 if energy.sum() == 0 else math.inf)
-    error = math.sqrt(float(energy.sum()) / total)
-    if a.ndim < 2:
-        return Difference(error)
-    norms = size.sum(-1)
-    rows = np.sqrt(energy.sum(-1)[norms > 0] / norms[norms > 0])
-    middle = float(np.median(rows))
-    if not middle:
-        return Difference(error, math.inf)
-    return Difference(error, max(float(np.quantile(rows, 0.9)), float(rows.max()) / 5) / middle)
 
 
 def _one_block_before(pair: Pair, earlier: Sequence[Pair]) -> Pair | None:

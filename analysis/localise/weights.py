@@ -55,12 +55,12 @@ def wrong_weights(comparison: Comparison, values: Values) -> Iterator[Pair]:
         if alike and pair.candidate.id not in turned:
             continue
         try:
-            if pair.adaptation is not None:
-                wrong = _adapted_wrong(pair, few=_few(turned), turned=turned)
-            elif _module(pair) not in requantised:
-                wrong = _is_wrong(pair, values)
-            else:
+            if _module(pair) in requantised:
                 wrong = _schemes_differ(pair) and not _same_weight(pair, values)
+            elif pair.adaptation is not None:
+                wrong = _adapted_wrong(pair, few=_few(turned), turned=turned)
+            else:
+                wrong = _is_wrong(pair, values)
         except LoadError:
             continue
         if wrong:
@@ -148,6 +148,8 @@ def _dequantised(tensor: TensorInfo, run: Run) -> tuple[Array, Array] | None:
     rows = codes.shape[0]
     if scale is None or codes.ndim != 2 or (scale.size != 1 and scale.size % rows):
         return None
+    if zero is None and formats.kind(tensor.dtype) == "int" and codes.min(initial=0) >= 0:
+        return None  # codes that are never negative have a zero point, which was not captured
     step = scale.reshape(rows, -1, 1) if scale.size != 1 else scale.reshape(1, 1, 1)
     if codes.shape[1] % step.shape[1]:
         return None

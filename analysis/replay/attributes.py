@@ -25,7 +25,6 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "stride": ("stride_", "conv_stride"),
     "padding": ("padding",),
     "dilation": ("dilation",),
-    "groups": ("groups",),
 }
 # Operators that multiply by a recorded scale for a reason of their own keep it out of the formula.
 _NOT_OURS = {("embedding", "base"), ("linear", "scale")}

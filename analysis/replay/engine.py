@@ -197,6 +197,8 @@ class Engine:
             if own is function
             else {n: v for n, v in fitted.attributes.items() if n in own.options}
         )
+        if a and b:
+            b = self._completed(b, a, own, replace(fitted, attributes=attributes))
         if b and self.turned.intersection(t.id for t in b.call.parameters.values()):
             attributes = {**attributes, "transposed": True}
         found = []
@@ -215,6 +217,19 @@ class Engine:
             outputs=tuple(found),
         )
         return replace(forward, gradients=replay_backward(forward, (a, b)))
+
+    def _completed(self, b: Read, a: Read, function: Function, fitted: Fit) -> Read:
+        """The candidate with parameters that only the reference's dump holds, if it used them.
+
+        Values decide: with them it is at its floor, and without it is not.
+        """
+        lacking = {n: v for n, v in a.given.parameters.items() if n not in b.given.parameters}
+        if not lacking or _ratio(b, function, fitted, self._valid(b)) <= AT_FLOOR:
+            return b
+        given = replace(b.given, parameters={**b.given.parameters, **lacking})
+        whole = replace(b, given=given, answered={})
+        at_floor = _ratio(whole, function, fitted, self._valid(whole)) <= AT_FLOOR
+        return whole if at_floor else b
 
     def _candidates_own(self, pair: CallPair, function: Function) -> Function:
         """The candidate's function: the reference's, unless it quantises or splits instead."""

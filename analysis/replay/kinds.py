@@ -17,6 +17,7 @@ _PARTS: Sequence[tuple[str, str]] = (
     (r"rowparal", "row_linear"),
     (r"rms_?norm|t5layernorm", "rms_norm"),
     (r"layer_?norm", "layer_norm"),
+    (r"batch_?norm", "batch_norm"),
     (r"embed_?scale|scaled_?embed", "mul"),
     (r"rotary|rope", "rope"),
     (r"embedding", "embedding"),

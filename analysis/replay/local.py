@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
 from analysis.replay.registry import Answer
 from core.runs import Array
+from loaders.dtypes import numpy_type
 from metrics import formats
-
-_STORED = {
-    "bfloat16": ml_dtypes.bfloat16,
-    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
-    "float8_e5m2": ml_dtypes.float8_e5m2,
-    "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +42,7 @@ def rounded(x: Array, dtype: str) -> Array:
     if x.dtype.kind != "f" or formats.kind(dtype) != "float":
         return x
     with np.errstate(over="ignore"):
-        return np.asarray(x.astype(_STORED.get(dtype, dtype)).astype(np.float64))
+        return np.asarray(x.astype(numpy_type(dtype)).astype(np.float64))
 
 
 def local_error(answer: Answer, actual: Array, floor: Array, valid: Array, dtype: str) -> Local:

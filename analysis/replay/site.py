@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import ml_dtypes  # noqa: F401  registers bf16 and fp8 with NumPy
 import numpy as np
 
 from analysis.replay.registry import Answer, Attributes, Function, Operands
@@ -97,7 +96,8 @@ class Site:
     `attributes` are the reference's, recorded or fitted; `fitted` names the latter. `valid` marks
     the elements of the output that count (padding and fully masked rows do not). `calls_reference`
     and `calls_candidate` are all calls of each run in execution order: the neighbours upstream, the
-    same operator in other steps and layers.
+    same operator in other steps and layers. `noise` is the relative error to be expected of a
+    tensor that an operator made which was not replayed; None elsewhere.
     """
 
     comparison: Comparison
@@ -116,6 +116,7 @@ class Site:
     valid: Array
     calls_reference: tuple[OperatorCall, ...] = ()
     calls_candidate: tuple[OperatorCall, ...] = ()
+    noise: float | None = None
 
 
 def exact_values(raw: Array, dtype: str) -> Array:

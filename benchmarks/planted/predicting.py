@@ -68,7 +68,7 @@ def _diagnosed(folder: Path) -> tuple[str, tuple[Place, ...]]:
 
     reference, candidate = open_run(folder / "reference"), open_run(folder / "candidate")
     diagnosis = diagnose(reference, candidate, compare(reference, candidate), explain=explain)
-    verdict = diagnosis.verdict if diagnosis.verdict in ("fault", "setup") else "rounding"
+    verdict = "rounding" if diagnosis.verdict == "watch" else diagnosis.verdict
     return verdict, tuple(_place(finding) for finding in diagnosis.findings)
 
 

@@ -109,7 +109,7 @@ def three_way(made: Many) -> None:
         st.html(
             heading(
                 _("In units of another candidate"),
-                _("error over the yardstick's error, or over the floor where that is larger"),
+                _("error over the yardstick's error, or over two floors where that is larger"),
             )
         )
         yardstick = url.choose(

@@ -1,4 +1,4 @@
-"""Normalisations over the last axis."""
+"""Normalisations: over the last axis, or over a batch."""
 
 from __future__ import annotations
 
@@ -71,3 +71,28 @@ def layer_norm(given: Operands, attributes: Attributes) -> Answers:
             common_compute=2 + ROUNDING * (1 + x.shape[-1] / 12),
         )
     }
+
+
+@function("batch_norm", continuous={"eps": 1.2}, eps=(1e-5, *_EPS), batch_statistics=(False, True))
+def batch_norm(given: Operands, attributes: Attributes) -> Answers:
+    """(x - mean) / sqrt(var + eps) · w + b for each channel (axis 1).
+
+    Mean and variance are the running ones, or those of the batch: in training, and where none are
+    kept. Kernels fold them into x · a + c, whose terms may cancel, and round them to storage.
+    """
+    x = given.floats[0]
+    mean, variance = given.parameter("running_mean"), given.parameter("running_var")
+    others = tuple(n for n in range(x.ndim) if n != 1)
+    if attributes["batch_statistics"] or mean is None or variance is None:
+        mean, variance = x.mean(others), x.var(others)
+    across = (-1, *[1] * (x.ndim - 2))
+    weight, bias = _affine(given)
+    gain = 1 / np.sqrt(variance + float(attributes["eps"]))
+    gain = (gain if weight is None else gain * weight).reshape(across)
+    mean = mean.reshape(across)
+    inner = (x - mean) * gain
+    value = inner if bias is None else inner + bias.reshape(across)
+    floor = _floor(inner, x.size // x.shape[1]) + value**2
+    folded = gain**2 * (x**2 + mean**2)
+    storage = ROUNDING * (inner**2 + folded)
+    return {"0": Answer(value=value, compute=floor + 4 * ROUNDING * folded, storage=storage)}
