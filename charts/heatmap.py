@@ -69,15 +69,15 @@ def metric_heatmap(grid: Grid, *, metrics: Sequence[Metric], at: str, theme: The
     for column, (name, metric) in enumerate(zip(grid.columns, metrics, strict=True)):
         scale = "1× – 1000×"
         if name not in ("added", "times_floor"):
-            grey[:, column], scale = position(grid.value[:, column], metric.ideal)
+            grey[:, column], ends = position(grid.value[:, column], metric.ideal)
+            scale = ends.replace(" – ", " –<br>")  # on one line they reach into the next column
             ember[:, column] = np.nan
         if name == "times_floor":
             grey[:, column], ember[:, column] = _decades(grid.total[:, column]), np.nan
         if name == "added":
             added = _decades(grid.added[:, column])
             grey[:, column] = np.where(quiet[:, column], added, np.nan)
-        ends = scale.replace(" – ", " –<br>")  # side by side they would run into the next column
-        ticks.append(f"{_wrapped(told(metric.label))}<br>{ends}")
+        ticks.append(f"{_wrapped(told(metric.label))}<br>{scale}")
     _cells(chart, grid, grey, ember, _metric_hover(grid, metrics), theme)
     _marks(chart, grid, ember, theme)
     _outline(chart, grid, at, theme)

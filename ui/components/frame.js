@@ -87,8 +87,13 @@ export default function ({ data }) {
     const at = (target.dataset.pxSeen = location.search);
     const block = innerWidth < 700 ? "start" : "center"; // a narrow screen has the panel below
     const show = () => location.search === at && target.scrollIntoView({ block });
+    // The page grows while charts arrive; whoever scrolls meanwhile is left alone.
+    const growing = new ResizeObserver(show);
+    const stop = () => growing.disconnect();
+    growing.observe(document.querySelector(".stMainBlockContainer") ?? target);
+    setTimeout(stop, 8000);
+    for (const kind of ["wheel", "touchstart", "keydown"]) addEventListener(kind, stop, { once: true, passive: true });
     show();
-    setTimeout(show, 700); // charts above may have got their height since
   };
   let leader = 0;
   const press = {
