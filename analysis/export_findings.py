@@ -16,10 +16,12 @@ _BEST = 3
 def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
     """Verdict, the first finding in short, and all findings, as JSON types."""
     first = diagnosis.findings[0] if diagnosis.findings else None
+    # What is to be watched is within rounding: readers of the verdict know no word between.
+    verdict = "rounding" if diagnosis.verdict == "watch" else diagnosis.verdict
     return {
         "schema": FINDINGS_SCHEMA,
         "comparison": diagnosis.comparison,
-        "verdict": diagnosis.verdict,
+        "verdict": verdict,
         "first": None if first is None else _place(first),
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "replayed": len(diagnosis.replays),

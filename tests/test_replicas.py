@@ -7,6 +7,7 @@ from memory_runs import run_of
 
 from analysis.compare import compare
 from analysis.diagnose import diagnose
+from analysis.export_findings import diagnosis_json
 from analysis.findings.texts import describe
 from analysis.localise.replicas import parted
 from core.findings import Diagnosis
@@ -60,6 +61,7 @@ def test_ranks_that_part_by_rounding_are_to_be_watched() -> None:
     diagnosis = found(WHOLE, run)
     (finding,) = diagnosis.findings
     assert (finding.verdict, finding.side, finding.module) == ("watch", "candidate", "norm")
+    assert diagnosis_json(diagnosis)["verdict"] == "rounding"
     text = describe(finding)
     assert "Ranks 0 and 1 of the candidate" in text.detail
     assert text.next_steps
