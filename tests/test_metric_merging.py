@@ -13,7 +13,7 @@ from strategies import TensorPair, of, tensor_pairs
 
 from core.comparison import Tolerance
 from core.moments import Moments, PairMoments
-from core.stats import FloatArray, PairStats, SideStats
+from core.stats import FloatArray, Histogram, PairStats, SideStats
 from core.wide import Wide
 from metrics import pair_stats
 
@@ -44,14 +44,24 @@ def alike(a: FloatArray, b: FloatArray, slack: float) -> bool:
     return bool(np.allclose(a, b, rtol=slack, atol=1e-100 * b.max(initial=0)))
 
 
+def assert_equal(a: object, b: object, name: str) -> None:
+    """Equal as printed; of histograms the failure shows the bins that differ."""
+    if isinstance(a, Histogram) and isinstance(b, Histogram):
+        ours, theirs = (dict(zip(h.bins.tolist(), h.counts.tolist(), strict=True)) for h in (a, b))
+        keys = sorted(ours.keys() | theirs.keys())
+        apart = {k: (ours.get(k), theirs.get(k)) for k in keys if ours.get(k) != theirs.get(k)}
+        assert apart == {}, name
+    else:
+        assert repr(a) == repr(b), name
+
+
 def assert_same(a: PairStats, b: PairStats, slack: float = SLACK) -> None:
     for name in MERGED_EXACTLY:
-        assert repr(getattr(a, name)) == repr(getattr(b, name)), name
+        assert_equal(getattr(a, name), getattr(b, name), name)
     for side in ("reference", "candidate"):
         x, y = getattr(a, side), getattr(b, side)
-        assert [repr(getattr(x, n)) for n in SIDE_EXACTLY] == [
-            repr(getattr(y, n)) for n in SIDE_EXACTLY
-        ]
+        for name in SIDE_EXACTLY:
+            assert_equal(getattr(x, name), getattr(y, name), f"{side}.{name}")
         assert_same_moments(x.moments, y.moments, slack)
     assert_same_pair_moments(a.moments, b.moments, slack)
     for axis, other in zip(a.axes, b.axes, strict=True):

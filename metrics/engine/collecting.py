@@ -138,12 +138,12 @@ def collect_narrow(
     tops, joint, marks = borrowed(tops), borrowed(joint), borrowed(marks)
     bins, tally, counts = borrowed(bins), borrowed(tally), borrowed(counts)
     planes = borrowed(planes)
-    low, high = (
-        min(counts[at.SEEN_A], counts[at.SEEN_B]),
-        max(counts[at.SEEN_A + 1], counts[at.SEEN_B + 1]),
-    )
+    # What was counted for both sides by the reference's keys stands in the candidate's table too.
+    low = min(counts[at.SEEN_A], counts[at.SEEN_B])
+    high = max(counts[at.SEEN_A + 1], counts[at.SEEN_B + 1])
+    counts[at.SEEN_B], counts[at.SEEN_B + 1] = low, high
     lanes = 4 if counts[at.SPREAD] else 1
-    _gather_values(tops, lanes, min(low, high), high, form)
+    _gather_values(tops, lanes, low, high, form)
     joint[0, form[at.COLUMN]] -= np.uint32(counts[at.HOLES])
     n = _values_and_joint(tops, joint, (lanes, lanes), form, counts, bins, tally, ends)
     counts[at.EQUAL] += _column_zero(bins, tally, ends[1], n)
