@@ -31,7 +31,7 @@ from language import say
 from metrics import CPU, formats
 
 # Part of every comparison id: raise it when the same dumps would give other statistics or pairs.
-ENGINE_VERSION = 6
+ENGINE_VERSION = 7
 
 _CORES = len(os.sched_getaffinity(0))
 _ID_LENGTH = 20

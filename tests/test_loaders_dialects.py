@@ -290,7 +290,7 @@ def test_two_loaders_of_one_name_are_a_mistake() -> None:
 def test_every_loader_is_found_and_documented() -> None:
     LOADERS.discover()
     text = (Path(__file__).parent.parent / "docs" / "adding-a-loader.md").read_text()
-    assert len(LOADERS) == 21
+    assert len(LOADERS) == 22
     assert all(f"`{name}`" in text for name in LOADERS)
 
 
