@@ -82,9 +82,9 @@ def _why(row: Mapping[Any, Any], is_first: bool, places: int) -> str:
 
 
 def _uncompared(table: pd.DataFrame) -> Iterator[str]:
-    for problem, rows in table[table["problem"] != ""].groupby("problem", sort=False):
+    for _problem, rows in table[table["problem"] != ""].groupby("problem", sort=False):
         name = pattern(rows["operator"].astype(str) + "." + rows["slot"].astype(str))
-        why = told(str(problem))
+        why = told(rows["problem"].iloc[0])  # the key of the group forgot how it was said
         if len(rows) > 1:
             why = _("{n} pairs: {problem}", n=count(len(rows)), problem=why)
         yield _item("uncompared", name, why, url.link("tensor", t=rows["tensor"].iloc[0]))
