@@ -14,6 +14,8 @@ from precision_recorder import record
 from recorder_reading import read, root
 from torch import nn
 
+from loaders import open_run
+
 MODEL = """
 import os, signal, sys, torch
 from torch import nn
@@ -103,7 +105,7 @@ def test_kill_9_leaves_a_readable_file(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delay_s", [0.011, 0.173, 0.397])
-def test_kill_9_at_any_moment_leaves_a_readable_file(delay_s, tmp_path):
+def test_kill_9_at_any_moment_costs_at_most_the_group_being_written(delay_s, tmp_path):
     process = subprocess.Popen([sys.executable, "-c", ENDLESS, tmp_path], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
@@ -111,7 +113,11 @@ def test_kill_9_at_any_moment_leaves_a_readable_file(delay_s, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    tensors = read(tmp_path / "step0_rank0.h5")
-    orders = [item.attrs["order"] for item in tensors.values()]
-    assert orders
-    assert orders == list(range(len(orders)))
+    run = open_run(tmp_path / "step0_rank0.h5")
+    assert run.tensors
+    # HDF5 has no journal: a kill in the middle of an update can cost the one group it is about.
+    damaged = {problem.where.rpartition("/")[0] for problem in run.problems}
+    assert len(damaged) <= 1
+    if not damaged:
+        orders = [item.attrs["order"] for item in read(tmp_path / "step0_rank0.h5").values()]
+        assert orders == list(range(len(orders)))
