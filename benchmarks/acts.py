@@ -39,6 +39,8 @@ _STOPWATCH = """
 })
 """
 
+_WAITED = "Promise.race([window.__took, new Promise((give) => setTimeout(() => give(-1), 60000))])"
+
 
 @dataclass(frozen=True, slots=True)
 class Act:
@@ -62,7 +64,8 @@ def _nav(page: str) -> str:
 ACTS: Sequence[Act] = (
     Act("Runs to Overview", "", '.px-table a.px-go[href*="overview"]', [PLOT, ".px-next li"]),
     Act("Overview, error added", "overview", "text=Added here", [PLOT, ".px-next li"]),
-    Act("Overview, backward", "overview", "text=Backward", [PLOT, ".px-next li"]),
+    Act("Overview, backward", "overview", ".st-key-pick-dir >> text=Backward",
+        [PLOT, ".px-next li"]),
     Act("Overview to Layers", "overview", _nav("layers"), [PLOT, TABLE]),
     Act("Layers, next page", "layers", "text=next ›", [PLOT, TABLE]),
     Act("Layers, sorted", "layers", ".px-table thead a >> nth=5", [PLOT, TABLE]),
@@ -95,7 +98,9 @@ def _once(act: Act, compared: str, visit: Visit) -> float:
     target = _target(act, visit)
     page.evaluate(f"() => {{ window.__took = ({_STOPWATCH})({list(act.drawn)!r}) }}")
     target.click()
-    return float(page.evaluate("window.__took"))
+    took = float(page.evaluate(_WAITED))
+    assert took >= 0, f"{act.name}: nothing was drawn after the click"
+    return took
 
 
 def _target(act: Act, visit: Visit):  # type: ignore[no-untyped-def]
