@@ -29,6 +29,7 @@ from ui.cards.alone import alone_of
 from ui.cards.distributions import scales, values_title
 from ui.cards.tensor import number_of
 from ui.frame import View
+from ui.kept import kept
 from ui.markup import anchor, heading, key, muted, table, verdict_word
 
 PAGE = 50
@@ -71,8 +72,20 @@ def choose(view: View) -> Ranking:
         metric = url.choose(
             _("Moved by"), family, key="drift", labels=labels, visible=False, width=220
         )
+    alone = alone_of(view, of_kind(view.rows, kind))
+    every, rows = kept(
+        view, "ranking", lambda: _ranked(view, kind, metric, alone), kind, metric, len(alone)
+    )
+    ranking = Ranking(metric, every, rows, _chosen(view, rows), alone)
+    said.html(f'<div class="px-title"><h1>{for_html(_answer(ranking), 300)}</h1></div>')
+    return ranking
+
+
+def _ranked(
+    view: View, kind: str, metric: str, alone: Mapping[int, Unpaired]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tensors in execution order, and those whose metric is defined, most moved first."""
     every = of_kind(view.rows, kind).copy()
-    alone = alone_of(view, every)
     for number, found in alone.items():
         every.loc[every["pair"] == number, list(COLUMNS)] = [
             METRICS[name](found.stats) for name in COLUMNS
@@ -80,10 +93,7 @@ def choose(view: View) -> Ranking:
     every["x"] = np.arange(len(every))
     every["block"] = blocks(every["operator"])
     size = every[metric].abs()
-    rows = every.loc[size[size.notna()].sort_values(ascending=False, kind="stable").index]
-    ranking = Ranking(metric, every, rows, _chosen(view, rows), alone)
-    said.html(f'<div class="px-title"><h1>{for_html(_answer(ranking), 300)}</h1></div>')
-    return ranking
+    return every, every.loc[size[size.notna()].sort_values(ascending=False, kind="stable").index]
 
 
 def along(view: View, ranking: Ranking) -> None:
@@ -92,9 +102,13 @@ def along(view: View, ranking: Ranking) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="head-drift"):
         st.html(heading(_("Along execution order"), told(metric.label)))
         chart.as_table(ranking.rows[["operator", "slot", *COLUMNS, "tensor"]], key="drift-table")
-    figure = drift.moved(
-        ranking.every, column=ranking.metric, label=told(metric.label), chosen=ranking.chosen,
-        theme=view.theme,
+    figure = kept(
+        view, "moved",
+        lambda: drift.moved(
+            ranking.every, column=ranking.metric, label=told(metric.label),
+            chosen=ranking.chosen, theme=view.theme,
+        ),
+        ranking.metric, ranking.chosen, len(ranking.alone),
     )  # fmt: skip
     chart.clickable(figure, key="drift-path", on_click=_show, alt=_answer(ranking))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from analysis.views_grid import Grid
@@ -30,6 +31,7 @@ from metrics import METRICS
 from ui import chart, clicks, url
 from ui.cards.scope import METRIC_COLUMNS, Scope, here
 from ui.frame import View
+from ui.kept import kept
 from ui.markup import anchor, heading
 
 _NAMED = {"added": Metric(HERE, 0.0), "times_floor": Metric(TOTAL, 0.0)}
@@ -50,19 +52,11 @@ _TABLE = ["verdict", "operator", "slot", "added", "times_floor", "relative_l2", 
 def heat(view: View, scope: Scope) -> int:
     """The heat map of the scope with its colour keys and its numbers as a table; its height."""
     by_metric = scope.across == "metric" or (scope.stack is None and scope.across == "layer")
-    grid = _grid(view, scope, by_metric=by_metric)
+    grid, figure = kept(view, "heat", lambda: _heat(view, scope, by_metric=by_metric))
     title = told(_TITLES["metric" if by_metric else scope.across])
     with st.container(horizontal=True, vertical_alignment="center", key="head-heat"):
         st.html(heading(title, _aside(grid), _all_rows(grid, scope) + _keys(scope, grid, view)))
         chart.as_table(scope.held[_TABLE], key="heat-table")
-    figure = (
-        metric_heatmap(grid, metrics=_metrics(view), at="", theme=view.theme)
-        if by_metric
-        else block_heatmap(
-            grid, colour=_colour(scope), metric=_metric(scope), at=scope.at,
-            title=_columns_title(scope), theme=view.theme,
-        )
-    )  # fmt: skip
 
     def opened(row: int, column: int) -> None:
         pair = int(grid.pair[row, column])
@@ -76,13 +70,26 @@ def heat(view: View, scope: Scope) -> int:
     return int(figure.layout.height)
 
 
+def _heat(view: View, scope: Scope, *, by_metric: bool) -> tuple[Grid, go.Figure]:
+    grid = _grid(view, scope, by_metric=by_metric)
+    if by_metric:
+        return grid, metric_heatmap(grid, metrics=_metrics(view), at="", theme=view.theme)
+    return grid, block_heatmap(
+        grid, colour=_colour(scope), metric=_metric(scope), at=scope.at,
+        title=_columns_title(scope), theme=view.theme,
+    )  # fmt: skip
+
+
 def inside(view: View, scope: Scope, *, height: int) -> None:
     """The subtree of the place as an icicle."""
     title = _("Inside {place}", place=scope.at) if scope.at else _("Inside the model")
     with st.container(horizontal=True, vertical_alignment="center", key="head-inside"):
         head = st.empty()
         size = _size()
-        nodes = tree(scope.held, scope.at, size=size, metric=_coloured_by(scope))
+        nodes = kept(
+            view, "tree",
+            lambda: tree(scope.held, scope.at, size=size, metric=_coloured_by(scope)),
+        )  # fmt: skip
         chart.as_table(_boxes(nodes), key="inside-table")
     head.html(heading(title, told(_SIZES[size])))
 
@@ -95,7 +102,13 @@ def inside(view: View, scope: Scope, *, height: int) -> None:
             open_path(view.table, path, pair)
 
     metric = _metric(scope) if scope.colour in METRICS else None
-    figure = icicle(nodes, theme=view.theme, height=height, colour=_colour(scope), metric=metric)
+    figure = kept(
+        view, "icicle",
+        lambda: icicle(
+            nodes, theme=view.theme, height=height, colour=_colour(scope), metric=metric
+        ),
+        height,
+    )  # fmt: skip
     clicks.icicle(figure, key="icicle", alt=title, on_box=opened)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from analysis.three_way import FAULT, WATCH, ThreeWay, judged, ratios
+from analysis.views_grid import Grid
 from analysis.views_many import candidate_grid
 from charts.execution import on_path
 from charts.heatmap import Metric, block_heatmap
@@ -20,6 +22,7 @@ from language import _, n_
 from store.records import ComparisonRecord
 from ui import chart, clicks, url
 from ui.frame import View
+from ui.kept import kept
 from ui.markup import anchor, heading, muted, name, table, verdict_word
 
 _MOST = 12  # candidates side by side
@@ -67,11 +70,7 @@ def listed(made: Many) -> None:
 
 def by_layer(view: View, made: Many) -> None:
     """Candidates against layers; a click opens the layer in that comparison."""
-    grid = candidate_grid(made.tables)
-    figure = block_heatmap(
-        grid, colour="both", metric=Metric(_("relative L2"), 0.0), at="", title="layer",
-        theme=view.theme,
-    )  # fmt: skip
+    grid, figure, _same = kept(view, "candidates", lambda: _map(view, made), *_parts(made))
     ids = {label: comparison for comparison, label in made.labels.items()}
 
     def opened(row: int, column: int) -> None:
@@ -83,6 +82,26 @@ def by_layer(view: View, made: Many) -> None:
     clicks.heatmap(figure, key="many", alt=_("Candidates by layer"), on_cell=opened)
 
 
+def _parts(made: Many) -> tuple[tuple[str, int], ...]:
+    """What stands for the tables; whoever keeps by it keeps the tables too."""
+    return tuple((label, id(rows)) for label, rows in made.tables.items())
+
+
+def _map(view: View, made: Many) -> tuple[Grid, go.Figure, Many]:
+    grid = candidate_grid(made.tables)
+    return grid, block_heatmap(
+        grid, colour="both", metric=Metric(_("relative L2"), 0.0), at="", title="layer",
+        theme=view.theme,
+    ), made  # fmt: skip
+
+
+def _paths(
+    view: View, shown: Mapping[str, pd.DataFrame]
+) -> tuple[go.Figure, Mapping[str, pd.DataFrame]]:
+    drawn = {label: on_path(rows, "forward") for label, rows in shown.items()}
+    return paths(drawn, theme=view.theme), shown
+
+
 def along(view: View, made: Many) -> None:
     """The paths, one below the other."""
     shown = dict(list(made.tables.items())[:_PATHS])
@@ -90,13 +109,13 @@ def along(view: View, made: Many) -> None:
     if len(made.tables) > _PATHS:
         aside += _("; the newest {n} of {total}", n=_PATHS, total=len(made.tables))
     st.html(heading(_("Error along execution order"), aside))
-    drawn = {label: on_path(rows, "forward") for label, rows in shown.items()}
+    figure, _same = kept(view, "candidate-paths", lambda: _paths(view, shown), *_parts(made))
     ids = {label: comparison for comparison, label in made.labels.items()}
 
     def opened(point: list[str]) -> None:
         url.go_after("tensor", c=ids[point[0]], t=point[1])
 
-    chart.clickable(paths(drawn, theme=view.theme), key="many-paths", on_click=opened,
+    chart.clickable(figure, key="many-paths", on_click=opened,
                     alt=_("Error of every candidate along execution order"))  # fmt: skip
 
 

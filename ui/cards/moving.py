@@ -29,6 +29,7 @@ from language import _, told
 from metrics import METRICS
 from ui import chart, url
 from ui.frame import View
+from ui.kept import kept
 from ui.markup import anchor, heading, key, muted, table
 
 
@@ -50,8 +51,12 @@ def draw(view: View, chosen: int, extra: Mapping[int, PairStats]) -> None:
     """Ridgeline over layers and quantile bands, then saturation and outlier channels."""
     if chosen < 0:
         return
-    layers = _family(view, chosen, extra, along="block")
-    steps = _family(view, chosen, extra, along="step")
+    layers, steps = kept(
+        view, "families",
+        lambda: (_family(view, chosen, extra, along="block"),
+                 _family(view, chosen, extra, along="step")),
+        chosen, len(extra),
+    )  # fmt: skip
     if not layers.stats:
         return
     left, right = st.columns([1.2, 1], gap="medium")
@@ -114,9 +119,13 @@ def _ridges(view: View, chosen: int, layers: Family) -> None:
     aside = _("of {n} tensors alike, first at the top", n=count(len(layers.stats)))
     st.html(heading(_("Ridgeline over layers"), aside))
     symlog = (url.get("scale") or "linear") != "linear"
-    drawn = ridgeline(
-        ridges(layers.stats, symlog=symlog), names=layers.labels, tensors=layers.tensors,
-        chosen=str(view.table.iloc[chosen]["tensor"]), theme=view.theme,
+    drawn = kept(
+        view, "ridges",
+        lambda: ridgeline(
+            ridges(layers.stats, symlog=symlog), names=layers.labels, tensors=layers.tensors,
+            chosen=str(view.table.iloc[chosen]["tensor"]), theme=view.theme,
+        ),
+        chosen, len(layers.stats),
     )  # fmt: skip
     chart.clickable(drawn, key="ridges", on_click=_show, alt=_("Ridgeline over layers"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from charts import execution
@@ -12,6 +13,7 @@ from language import _, told
 from metrics import METRICS
 from ui import chart, url
 from ui.frame import View
+from ui.kept import kept
 from ui.markup import heading
 
 _SHARES = {"total": "times_floor", "added": "added"}
@@ -22,15 +24,24 @@ def draw(view: View) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="path-head"):
         head = st.empty()
         quantity, slots, direction = _quantity(view.metric), _slots(), _direction(view)
-        rows = execution.on_path(view.rows, direction, quantity.column, slots=slots)
+        rows, keys, figure = kept(
+            view, "path", lambda: _drawn(view, quantity, slots, direction), quantity
+        )
         chart.as_table(_numbers(rows, quantity), key="path-table")
     title = _("Error along execution order")
-    head.html(heading(title, _aside(quantity), _keys(rows, quantity)))
+    head.html(heading(title, _aside(quantity), keys))
+    chart.clickable(figure, key="path", on_click=_open, alt=told(view.judgement.sentence))
+    st.html(f'<p class="px-note">{undrawn(rows, quantity) or "&nbsp;"}</p>')
+
+
+def _drawn(
+    view: View, quantity: Quantity, slots: execution.Slots, direction: execution.Direction
+) -> tuple[pd.DataFrame, str, go.Figure]:
+    rows = execution.on_path(view.rows, direction, quantity.column, slots=slots)
     figure = error_path(
         rows, quantity, first=view.judgement.first_divergence, theme=view.theme
     )  # fmt: skip
-    chart.clickable(figure, key="path", on_click=_open, alt=told(view.judgement.sentence))
-    st.html(f'<p class="px-note">{undrawn(rows, quantity) or "&nbsp;"}</p>')
+    return rows, _keys(rows, quantity), figure
 
 
 def _numbers(rows: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from charts.execution import Direction, directions, on_path
@@ -10,6 +11,7 @@ from charts.many import paths
 from language import _
 from ui import chart, url
 from ui.frame import View
+from ui.kept import kept
 from ui.markup import heading
 
 _MOST = 8
@@ -34,17 +36,22 @@ def draw(view: View) -> None:
             way = url.choose(
                 _("Direction"), options, key="way", labels=labels, style="segments", visible=False
             )
+    figure = kept(view, "steps", lambda: _figure(view, shown, way), way)
+
+    def opened(point: list[str]) -> None:
+        url.go_after("tensor", t=point[1])
+
+    chart.clickable(figure, key="step-paths", on_click=opened,
+                    alt=_("Error along execution order in each step"))  # fmt: skip
+
+
+def _figure(view: View, shown: list[float], way: Direction) -> go.Figure:
     drawn = {
         _("step {n}", n=int(step)): on_path(view.table[view.table["step"] == step], way)
         for step in shown
     }
     held = {label: rows for label, rows in drawn.items() if len(rows)}
-
-    def opened(point: list[str]) -> None:
-        url.go_after("tensor", t=point[1])
-
-    chart.clickable(paths(held, theme=view.theme), key="step-paths", on_click=opened,
-                    alt=_("Error along execution order in each step"))  # fmt: skip
+    return paths(held, theme=view.theme)
 
 
 def _shown(table: pd.DataFrame, steps: list[float]) -> list[float]:
