@@ -184,7 +184,11 @@ def _worst(rows: pd.DataFrame, most: int) -> Section:
         for row in shown
     ]  # fmt: skip
     keys = ("verdict", "operator", "slot", "times_floor", "added", *_METRICS, "problem")
-    exact = [[_exact(row[key]) for key in keys] for row in order.to_dict("records")]
+
+    def exact() -> Iterator[list[str | int | float]]:
+        for cells in zip(*(order[key].tolist() for key in keys), strict=True):
+            yield [_exact(cell) for cell in cells]
+
     title = _("The {n} largest errors", n=len(text))
     return Section(title, [Table(heads, text, numeric=range(3, 9), exact=exact)])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -28,14 +28,14 @@ class Steps:
 class Table:
     """Rows of cells under a head; numbers are given as they are shown on the pages.
 
-    `numeric` columns are right-aligned. A workbook gets `exact` instead of the shown rows where it
-    is given: the same cells with numbers in full.
+    `numeric` columns are right-aligned. A workbook asks for `exact` instead of the shown rows where
+    it is given: the same cells with numbers in full, and of rows that are too many to show.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     numeric: Sequence[int] = ()
-    exact: Sequence[Sequence[Cell]] | None = None
+    exact: Callable[[], Iterable[Sequence[Cell]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _sheet(book: Workbook, section: Section, table: Table, names: set[str]) -> N
     for cell in bold:
         cell.font = Font(bold=True)
     sheet.append(bold)
-    for row in table.exact or table.rows:
+    for row in table.exact() if table.exact else table.rows:
         sheet.append([_cell(sheet, value) for value in row])
 
 
