@@ -10,6 +10,7 @@ from analysis.views_findings import Entry, around, closest, entry, replay_of
 from charts.names import common_prefix, for_html, shorten
 from core.findings import Diagnosis, Finding, Replay
 from core.numbers import count, share, times_floor
+from core.tensors import TensorInfo
 from core.words import word
 from language import _, listing, say
 from ui import url
@@ -28,8 +29,7 @@ _KEYS = (
 
 def draw(view: View, diagnosis: Diagnosis, finding: Finding) -> None:
     """A bar for each replayed output around the finding, in execution order."""
-    tensors = {p.reference.id: p.reference for p in view.comparison.pairs}
-    shown = around(diagnosis, finding, tensors)
+    shown = around(diagnosis, finding, _near(view, diagnosis, finding))
     st.html(heading(_("Where it enters"), _("share of each output's squared error"), _keys()))
     if not shown:
         st.html(f'<p class="px-note">{muted(_("No operator here could be recomputed."))}</p>')
@@ -39,8 +39,10 @@ def draw(view: View, diagnosis: Diagnosis, finding: Finding) -> None:
 
 def nearest(view: View, diagnosis: Diagnosis) -> None:
     """Without a finding: the outputs that came closest to one."""
-    operators = {p.reference.id: p.reference.operator for p in view.comparison.pairs}
-    shown = [entry(r, operators.get(r.tensor, r.tensor)) for r in closest(diagnosis)]
+    nearest = closest(diagnosis)
+    rows = view.table[view.table["tensor"].isin([r.tensor for r in nearest])]
+    operators = dict(zip(rows["tensor"], rows["operator"], strict=True))
+    shown = [entry(r, operators.get(r.tensor, r.tensor)) for r in nearest]
     st.html(
         heading(_("Closest to the limit"), _("the largest local errors of either side"), _keys())
     )
@@ -48,6 +50,17 @@ def nearest(view: View, diagnosis: Diagnosis) -> None:
         st.html(f'<p class="px-note">{muted(_("No operator could be recomputed."))}</p>')
         return
     _bars(shown, "")
+
+
+def _near(view: View, diagnosis: Diagnosis, finding: Finding) -> dict[str, TensorInfo]:
+    """The replayed tensors of the finding's step and rank; only those are decoded."""
+    rows = view.table[view.table["tensor"].isin([r.tensor for r in diagnosis.replays])]
+    for name, value in (("step", finding.step), ("rank", finding.rank)):
+        rows = rows[rows[name].isna() if value is None else rows[name] == value]
+    pairs = view.comparison.pairs
+    return {
+        str(t): pairs[int(n)].reference for t, n in zip(rows["tensor"], rows["pair"], strict=True)
+    }
 
 
 def _keys() -> str:

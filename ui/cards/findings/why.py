@@ -61,7 +61,8 @@ def runner_up(finding: Finding) -> None:
 
 def signature(view: View, finding: Finding) -> None:
     """The finding's error along the axis on which it is least even."""
-    pair = next((p for p in view.comparison.pairs if p.reference.id == finding.tensor), None)
+    numbers = view.table.loc[view.table["tensor"] == finding.tensor, "pair"]
+    pair = view.comparison.pairs[int(numbers.iloc[0])] if len(numbers) else None
     if pair is None or pair.stats is None:
         return
     axis = _telling_axis(pair)
