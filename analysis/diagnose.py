@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.floor import floors
-from analysis.localise.places import Explain, findings_of, with_parted
+from analysis.localise.places import Explain, findings_of
 from analysis.localise.replicas import parted
 from analysis.localise.setup import Given, differences
 from analysis.localise.sites import Sites
@@ -62,8 +62,8 @@ def diagnose(
     sites = Sites(comparison, reference, candidate, engine.reference, engine.candidate)
     suspected = suspects(replayed)
     unexplained_growth = _grown(engine, replayed, suspected, given)
-    found = findings_of(given, suspected, unexplained_growth, sites, explain)
-    found = with_parted(found, parted(comparison, reference, candidate), sites)
+    apart = parted(comparison, reference, candidate)
+    found = findings_of(given, suspected, unexplained_growth, apart, sites, explain)
     return Diagnosis(
         comparison=comparison.id,
         verdict=_verdict(found, replayed, comparison),

@@ -13,27 +13,28 @@ from analysis.localise.sites import Sites
 from analysis.localise.suspects import Suspect
 from analysis.localise.transfer import Grown
 from analysis.replay.site import Site
+from analysis.verdict import JUMP
 from core.findings import Fact, Finding, Hypothesis
 from core.tensors import TensorInfo
 
 Explain = Callable[[Site], tuple[Hypothesis, ...]]
 
 _SURE, _LEAST = 0.99, 0.6
-# Floors from which ranks that parted are a fault: what the verdict allows any pair.
-_PARTED = 4.0
 
 
 def findings_of(
     given: Sequence[Given],
     suspects: Sequence[Suspect],
     grown: Sequence[Grown],
+    parted: Sequence[Parted],
     sites: Sites,
     explain: Explain,
 ) -> list[Finding]:
     """One finding for each place, setup first, then in execution order.
 
     The same output of the same operator in later steps is one place; the first step stands, the
-    number of steps is a fact of it.
+    number of steps is a fact of it. Ranks that part are a finding unless something went wrong
+    before: then they are its trace.
     """
     weights = [g for g in given if g.what == "weight"]
     setup = [g for g in given if g.what != "weight"]
@@ -42,16 +43,10 @@ def findings_of(
     found += [(1, _of_suspects(several, sites, explain)) for several in _by_place(suspects)]
     # Whatever grows later may have grown out of the first that does.
     found += [(1, _of_grown(one, sites, explain)) for one in grown[:1]]
+    first = min((sites.order_of(finding) for _, finding in found), default=1 << 62)
+    found += [(1, _of_parted(each)) for each in parted if each.pair.reference.order < first]
     found.sort(key=lambda item: (item[0], sites.order_of(item[1])))
     return [replace(finding, id=f"f{n + 1}") for n, (_, finding) in enumerate(found)]
-
-
-def with_parted(found: Sequence[Finding], parted: Sequence[Parted], sites: Sites) -> list[Finding]:
-    """Ranks that part are a finding unless something went wrong before: then they are its trace."""
-    first = min((sites.order_of(finding) for finding in found), default=1 << 62)
-    added = [_of_parted(each) for each in parted if each.pair.reference.order < first]
-    whole = sorted([*found, *added], key=lambda f: (f.verdict != "setup", sites.order_of(f)))
-    return [replace(finding, id=f"f{n + 1}") for n, finding in enumerate(whole)]
 
 
 def _of_parted(parted: Parted) -> Finding:
@@ -63,7 +58,7 @@ def _of_parted(parted: Parted) -> Finding:
         "times": parted.times,
         "places": parted.places,
     }
-    wrong = parted.times > _PARTED
+    wrong = parted.times > JUMP
     return _finding(
         parted.pair.reference,
         verdict="fault" if wrong else "watch",

@@ -49,19 +49,22 @@ class Parted:
 def parted(comparison: Comparison, reference: Run, candidate: Run) -> list[Parted]:
     """At most one place for each side; runs of one rank have none."""
     runs = {"reference": reference, "candidate": candidate}
-    groups = [*_by_name(comparison.pairs), *_merged(comparison.pairs)]
+    groups = [*_by_name(comparison.pairs), *((p,) for p in comparison.pairs if p.adaptation)]
     groups.sort(key=lambda group: group[0].reference.order)
+    differing: dict[CheckedSide, list[tuple[Pair, ...]]] = {side: [] for side in SIDES}
+    for group in groups:
+        for side in _doubtful(group):
+            differing[side].append(group)
     limits: Mapping[str, float] | None = None
     found = []
-    for side in SIDES:
-        differing = [group for group in groups if _may_differ(group, side)]
-        for group in differing[:_TRIES]:
+    for side, doubtful in differing.items():
+        for group in doubtful[:_TRIES]:
             tensors = _unequal(runs[side], _tensors(group, side))
             if tensors is None:
                 continue
             limits = limits or _limits(comparison)
             times = _times(runs[side], tensors, limits[group[0].reference.id])
-            found.append(Parted(side, group[0], tensors, times, len(differing)))
+            found.append(Parted(side, group[0], tensors, times, len(doubtful)))
             break
     return found
 
@@ -76,18 +79,14 @@ def _by_name(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
     yield from (tuple(group) for group in groups.values() if len(group) > 1)
 
 
-def _merged(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
-    for pair in pairs:
-        if pair.adaptation is not None and any(any(replicas_of(pair, side)) for side in SIDES):
-            yield (pair,)
-
-
-def _may_differ(group: Sequence[Pair], side: CheckedSide) -> bool:
-    """Whether the group should hold the same on a side and, by its statistics, may not."""
+def _doubtful(group: Sequence[Pair]) -> tuple[CheckedSide, ...]:
+    """The sides on which the group should hold the same and, by its statistics, may not."""
     if len(group) == 1:
-        return any(replicas_of(group[0], side))
-    other = SIDES[1 - SIDES.index(side)]
-    return _alike(group, other) and not _alike(group, side) and not _constant(group[0], other)
+        return tuple(side for side in SIDES if any(replicas_of(group[0], side)))
+    alike = [side for side in SIDES if _alike(group, side)]
+    if len(alike) != 1 or _constant(group[0], alike[0]):
+        return ()
+    return tuple(side for side in SIDES if side not in alike)
 
 
 def _alike(group: Sequence[Pair], side: CheckedSide) -> bool:
