@@ -16,6 +16,7 @@ from typing import Any
 
 from core.runs import Problem
 from core.tensors import Pass, Slot, TensorSummary
+from language import say
 from loaders.absent import Told, told
 from loaders.documents import read_json
 from loaders.names import rank_of, shown, step_of
@@ -93,7 +94,7 @@ def open_file(file: DumpFile) -> Part:
     for call in calls:
         depth = call.get("call_depth")
         if not isinstance(depth, int):
-            raise RefusedError("damaged", file.name, "a call in it has no depth.")
+            raise RefusedError("damaged", file.name, say("a call in it has no depth."))
         if call.get("type") == "annotate":
             if call.get("header") == "nn.Mod":
                 place.enter(depth, str(call.get("tag")))
@@ -113,16 +114,18 @@ def open_file(file: DumpFile) -> Part:
 def _calls(file: DumpFile) -> list[Call]:
     document = read_json(file)
     if document.get("version") != 1:
-        raise RefusedError("version", file.name, "only version 1 of these logs is known.")
+        raise RefusedError("version", file.name, say("only version 1 of these logs is known."))
     calls = document.get("logs")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-        raise RefusedError("damaged", file.name, "it has no list of calls.")
+        raise RefusedError("damaged", file.name, say("it has no list of calls."))
     return calls
 
 
 def _without_hashes(file: DumpFile) -> Problem:
-    hint = "none of its calls has hashes and shapes; record inside DebugMode.log_tensor_hashes()."
-    return Problem("empty", file.name, hint)
+    reason = say(
+        "none of its calls has hashes and shapes; record inside DebugMode.log_tensor_hashes()."
+    )
+    return Problem("empty", file.name, reason)
 
 
 def _kind(call: Call) -> str:
@@ -219,7 +222,7 @@ def _told(tensor: re.Match[str], hashes: list[Any], where: str) -> Told:
     dtype = _DTYPES.get(tensor["dtype"])
     lengths = [part for part in tensor["shape"].replace(" ", "").split(",") if part]
     if dtype is None or not all(part.isdecimal() and len(part) < 14 for part in lengths):
-        raise RefusedError("damaged", where, "its shape or dtype cannot be understood.")
+        raise RefusedError("damaged", where, say("its shape or dtype cannot be understood."))
     shape = tuple(int(part) for part in lengths)
     size = math.prod(shape)
     sums = [float(h) for h in hashes if isinstance(h, float)]
