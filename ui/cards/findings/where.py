@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import streamlit as st
 
@@ -94,12 +95,10 @@ def sides(diagnosis: Diagnosis, finding: Finding) -> None:
 
 def _bars(shown: tuple[Entry, ...] | list[Entry], at: str) -> None:
     prefix = common_prefix([f"{e.operator}." for e in shown])
-    several = {
-        e.operator for n, e in enumerate(shown) if e.operator in [o.operator for o in shown[:n]]
-    }
+    outputs = Counter(e.operator for e in shown)
     rows = [
         (
-            _name(e, prefix, strong=e.tensor == at, slot=e.operator in several),
+            _name(e, prefix, strong=e.tensor == at, slot=outputs[e.operator] > 1),
             _bar(e),
             f"<b>{times_floor(e.times_floor)}</b>"
             if e.tensor == at
